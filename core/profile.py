@@ -4,7 +4,7 @@ Source of the profile `full`: k8s.io/kubernetes pkg/scheduler/apis/config/v1/def
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from inspect import signature
@@ -17,9 +17,10 @@ from core.events import Kind
 from core.explaining.explained import Explained
 from core.framework.evaluation import Composite
 from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, Plugin, ScorePlugin
+from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins import PLUGINS
+from core.plugins import DEFAULTS, DEVICES, PLUGINS
 from core.plugins.noderesources.arguments import ScoringStrategy
 from core.releases.release import Rules
 
@@ -138,6 +139,27 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
         plugins: tuple[Plugin, ...] = (*self.filters, *(plugin for plugin, _ in self.scores))
         return tuple({id(plugin): plugin for plugin in plugins}.values())
 
+    def of_pod(self, mirror: ClusterMirror, pod: Pod) -> "Profile":
+        """Return the profile without the plugins that do not concern a pod. If all do, it is this profile."""
+        left_out = frozenset(each.name for each in self._of_some_pods if not each.concerns(mirror, pod))
+        if not left_out:
+            return self
+        found = self._without.get(left_out)
+        if found is None:
+            filters = tuple(each for each in self.filters if each.name not in left_out)
+            scores = tuple(each for each in self.scores if each[0].name not in left_out)
+            found = self._without[left_out] = Profile(filters, scores, self.in_default_order)
+        return found
+
+    @cached_property
+    def _of_some_pods(self) -> tuple[Plugin, ...]:
+        return tuple(each for each in self.plugins if type(each).concerns is not Plugin.concerns)
+
+    @cached_property
+    def _without(self) -> dict[frozenset[str], "Profile"]:
+        """Names of plugins -> the profile without them. Memoised: each explanation reads it."""
+        return {}
+
     @cached_property
     def explained(self) -> tuple[Explained, ...]:
         """The plugins that explain themselves, those of a composite in its place. See Explained."""
@@ -159,6 +181,24 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
 def full_profile(arguments: Arguments = NO_ARGUMENTS) -> Profile:
     """Return the profile of a whole scheduler: upstream's default plugins and weights. Raises ProfileError."""
     return parse_profile("full", arguments)
+
+
+_WEIGHT_OF_DEVICES: Final = 2
+
+
+def with_devices(profile: Profile, *, scores: bool = True) -> Profile:
+    """Return a profile for explanations: with the plugin that judges devices, in kube-scheduler's order."""
+    plugin, names = DEVICES(), [*DEFAULTS]
+    later = frozenset(names[names.index(plugin.name) :])
+    filters, scored = [*profile.filters], [*profile.scores]
+    filters.insert(_first([each.name for each in filters], later), plugin)
+    if scores:
+        scored.insert(_first([each.name for each, _ in scored], later), (plugin, _WEIGHT_OF_DEVICES))
+    return Profile(tuple(filters), tuple(scored), profile.in_default_order)
+
+
+def _first(names: Sequence[str], some: Collection[str]) -> int:
+    return next((at for at, name in enumerate(names) if name in some), len(names))
 
 
 def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:

@@ -13,7 +13,7 @@ from core.diagnosis.wakes import REGISTERING, events_of
 from core.explaining.explained import Explained
 from core.explaining.obstacles import Turn
 from core.framework.interface import FilterPlugin, Plugin, ScorePlugin
-from core.plugins import DEFAULTS, PLUGINS
+from core.plugins import DEFAULTS, EXPLAINED, PLUGINS
 from core.plugins.amounts import ClusterAmounts, NodeAmounts
 from core.profile import full_profile
 from core.releases.differences import rules_of
@@ -36,7 +36,7 @@ OPEN: Final = ("core.plugins", "core.plugins.amounts", "core.plugins.in_tree")
 def _names(tree: ast.Module) -> Iterator[str]:
     """Yield the plugins that a module names in its code, or whose module it imports. Docstrings may name them."""
     reported = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
-    known = re.compile(rf"\b(?:{'|'.join(PLUGINS)})\b")
+    known = re.compile(rf"\b(?:{'|'.join(EXPLAINED)})\b")
     for each in ast.walk(tree):
         if isinstance(each, ast.ImportFrom) and each.module and each.module.startswith("core.plugins"):
             if each.module not in OPEN:

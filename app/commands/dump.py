@@ -40,7 +40,7 @@ from core.objects.kinds import Namespace, ReplicaSet, ReplicationController, Ser
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.volumes import PersistentVolume
-from core.plugins import PLUGINS
+from core.plugins import DEVICES, PLUGINS
 from core.profile import Profile
 
 _MAX_LISTED_PROBLEMS: Final = 20
@@ -164,6 +164,7 @@ def load_dump(settings: Settings, source: Source) -> Cluster:
 
 _TOGETHER: Final[Sequence[Collection[Kind]]] = (
     {kind for plugin in PLUGINS.values() if PersistentVolume in plugin.kinds for kind in plugin.kinds},
+    tuple(kind for kind in DEVICES.kinds if kind is not Node),
     (Service, ReplicaSet, StatefulSet, ReplicationController),
 )
 """Kinds that the same rules read, so that one command gets all that is missing."""

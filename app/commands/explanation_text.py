@@ -31,7 +31,7 @@ from core.explaining.counted_terms import Direction, Effect, Rule
 from core.explaining.explained import Explained
 from core.explaining.words import counted, such_as
 from core.gangs.unit import UnitStatus
-from core.plugins import PLUGINS
+from core.plugins import EXPLAINED
 
 
 def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
@@ -77,7 +77,7 @@ _DIRECTIONS: Final[Mapping[Direction, str]] = {
     Direction.EXISTING: "rule of placed pods",
 }
 _WITH_TERMS: Final = {
-    name for name, each in PLUGINS.items() if issubclass(each, Explained) and each.terms is not Explained.terms
+    name for name, each in EXPLAINED.items() if issubclass(each, Explained) and each.terms is not Explained.terms
 }
 _DOMAINS: Final = ("DOMAIN", ">NODES", ">FIT", ">BEST SCORE")
 _SCORES: Final = ("PLUGIN", ">WEIGHT", ">RAW", ">NORMALIZED")

@@ -163,7 +163,8 @@ class Explainer:
 
     def explained_of(self, pod: Pod) -> ExplainProfile:
         """Return the plugins that explain a pod."""
-        return self.explained if self._schedulers is None else self._schedulers.of(pod)
+        explained = self.explained if self._schedulers is None else self._schedulers.of(pod)
+        return explained.of_pod(self.mirror, pod)
 
     def unit_of(self, pod: Pod) -> UnitStatus | None:
         """Return the status of the group that a pod is placed with. None if there is none."""

@@ -15,7 +15,7 @@ from app.scheduler_configuration.scheduler_config import (
     SchedulerConfig,
     choose_extender,
 )
-from app.scheduler_configuration.schema import HALVES, KNOWN, Point, Profile
+from app.scheduler_configuration.schema import KNOWN, Point, Profile
 from app.scheduler_configuration.validation import arguments_of
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers
@@ -23,16 +23,15 @@ from core.diagnosis.explained_profile import NOTHING, ExplainProfile, SchedulerR
 from core.diagnosis.not_judged import NotJudged
 from core.framework.interface import Plugin
 from core.objects.pod import Pod
-from core.plugins import DEFAULTS, PLUGINS
-from core.plugins.in_tree import DynamicResources
-from core.profile import Arguments, full_profile, profile_arguments, with_argument
+from core.plugins import DEFAULTS, EXPLAINED, PLUGINS
+from core.profile import Arguments, full_profile, profile_arguments, with_argument, with_devices
 from core.profile import Profile as Plugins
 from core.scheduling_cycle import ALL
 
-FULL: Final = full_profile()
+FULL: Final = with_devices(full_profile())
 FILTERS: Final = frozenset(plugin.name for plugin in FULL.filters)
 SCORES: Final = frozenset(plugin.name for plugin, _ in FULL.scores)
-"""Scoring plugins of kube-scheduler's defaults that Kindred implements."""
+"""Scoring plugins of kube-scheduler's defaults that Kindred implements, also if it scores no request by them."""
 _MAY_REFUSE: Final[Sequence[Point]] = ("multiPoint", "preEnqueue", "preFilter", "filter", "reserve", "permit")
 """Extension points at which a plugin can reject nodes for a pod."""
 
@@ -63,7 +62,7 @@ def scheduler_plugins(
     """
     arguments = _arguments(profile, extenders)
     changed = {name: _changed(name, arguments, own_arguments) for name in FILTERS | SCORES}
-    made: dict[str, Any] = {name: PLUGINS[name](**arguments.get(name, {})) for name in FILTERS | SCORES}
+    made: dict[str, Any] = {name: EXPLAINED[name](**arguments.get(name, {})) for name in FILTERS | SCORES}
     to_filter = made | {plugin.name: plugin for plugin in own.filters if not changed.get(plugin.name)}
     to_score = made | {plugin.name: plugin for plugin, _ in own.scores if not changed.get(plugin.name)}
     filters = tuple(to_filter[name] for name in profile.order("filter") if name in FILTERS)
@@ -73,8 +72,8 @@ def scheduler_plugins(
     return SchedulerPlugins(
         profile,
         Plugins(filters, scores, not profile.enabled("filter") and "*" not in profile.disabled("multiPoint")),
-        filter_otherwise=frozenset(name for name, fields in changed.items() if fields - {*PLUGINS[name].of_scores}),
-        score_otherwise=frozenset(name for name, fields in changed.items() if fields - {*PLUGINS[name].of_verdicts}),
+        filter_otherwise=frozenset(name for name, fields in changed.items() if fields - {*EXPLAINED[name].of_scores}),
+        score_otherwise=frozenset(name for name, fields in changed.items() if fields - {*EXPLAINED[name].of_verdicts}),
         not_judged=tuple(_outside(profile)),
         early=tuple(_pre_filter_alone(profile)),
         not_scored=(*outside, *_other_scores(profile)),
@@ -100,7 +99,7 @@ def _changed(name: str, arguments: Arguments, others: Arguments) -> frozenset[st
 
 def _effective(name: str, arguments: Arguments) -> Mapping[str, object]:
     """Return all arguments of a plugin, with defaults for missing ones."""
-    defaults = {each.name: each.default for each in inspect.signature(PLUGINS[name]).parameters.values()}
+    defaults = {each.name: each.default for each in inspect.signature(EXPLAINED[name]).parameters.values()}
     given = {**defaults, **arguments.get(name, {})}
     return {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
 
@@ -175,7 +174,6 @@ class SchedulerProfiles:
         weights = self._weights(scheduler, extender, kindred)
         _, percentage = self._config.percentage_of(profile)
         extender_filters, extender_scores = _names(extender)
-        has_devices = any(profile.runs(DynamicResources.name, point) for point in HALVES[0])
         rules = SchedulerRules(
             profile.name,
             has_profile=True,
@@ -184,7 +182,6 @@ class SchedulerProfiles:
             extender_filters=extender_filters,
             extender_scores=extender_scores,
             off=_off(scheduler, extender_filters, extender_scores),
-            never_judged_off=frozenset() if has_devices else frozenset({DynamicResources.name}),
             extender=self._kindred.url_prefix if self._kindred is not None else "",
             percentage_of_nodes_to_score=ALL if extender.filters and scope is DecideScope.ANY_NODE else percentage,
         )

@@ -102,7 +102,8 @@ class ResourceState:
     def lacks(self, now: float, stale_after: float) -> str:
         """Return why the mirror is not fresh for this resource, in one line. Empty if it is fresh."""
         if self.status(now, stale_after) is SyncStatus.FRESH:
-            return ""
+            is_unknown = self.absent and self.resource.absence_is_unknown
+            return f"{self.plural}: the API server does not have {self.resource.api_versions}" if is_unknown else ""
         state = f"stale for {now - self.followed_at:.0f} s" if self.synced else "not synced"
         remedy = f"; the RBAC rule that is missing: {self.resource.rbac_rule}" if self.forbidden else ""
         problem = f" ({self.problem})" if self.problem else ""

@@ -12,8 +12,9 @@ from app.objects.decode import DecodeError, Metadata, WireObject
 from app.objects.resources import OF_MANIFESTS, RESOURCES
 from core.events import ClusterEvent, Kind, Object
 from core.mirror.cluster import ClusterMirror
+from core.objects.devices import ResourceClaim, ResourceSlice
 from core.objects.groups import SchedulingGroup
-from core.objects.kinds import NAMESPACE_NAME, Namespace, ReplicaSet, ReplicationController, StatefulSet
+from core.objects.kinds import NAMESPACE_NAME, DeviceClass, Namespace, ReplicaSet, ReplicationController, StatefulSet
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.volumes import CSIDriver, CSINode, CSIStorageCapacity, VolumeAttachment
@@ -26,6 +27,7 @@ _OPTIONAL: Final[Mapping[Kind, Kind]] = {
     CSIStorageCapacity: CSIDriver,
     StatefulSet: ReplicaSet,
     ReplicationController: ReplicaSet,
+    ResourceSlice: ResourceClaim,
 }
 """Kinds of which many clusters have no object. A dump with the other kind has these, too, if there are any."""
 
@@ -73,9 +75,18 @@ class SnapshotSummary:
         """Return the kinds of which the cluster may have objects that the dump lacks.
 
         A file does not say what was not asked for. Nodes and pods are not among these kinds: no node, or no pod, is a
-        cluster to be tried. Nor are kinds that few servers have, but for the groups of kube-scheduler, which pods name.
+        cluster to be tried. Nor are kinds that few servers have, but for those that pods name: the groups of
+        kube-scheduler, and devices.
         """
-        kinds = (kind for kind, resource in RESOURCES.items() if not resource.optional or kind is SchedulingGroup)
+        with_devices = any(self._has(kind) for kind in (ResourceSlice, ResourceClaim))
+        kinds = (
+            kind
+            for kind, resource in RESOURCES.items()
+            if not resource.optional
+            or resource.absence_is_unknown
+            or kind is SchedulingGroup
+            or (kind is DeviceClass and with_devices)
+        )
         lacks = [kind for kind in kinds if kind not in _ALWAYS_COUNTED and not self._has(kind)]
         return [Namespace, *lacks] if self.unnamed else lacks
 

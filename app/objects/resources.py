@@ -74,6 +74,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     field_selector: str = ""
     optional: bool = False
     """Whether an API server may lack the resource: it has an older release, or no CustomResourceDefinition."""
+    absence_is_unknown: bool = False
+    """Whether explanations say so if the API server lacks the resource, instead of taking it for no object."""
     older: Sequence[str] = ()
     """Versions to use if the server lacks `version`, the newest first. One decoder reads them all."""
     kind_name: str = ""
@@ -128,6 +130,11 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
 _STORAGE: Final = "storage.k8s.io"
 _DEVICES: Final = "resource.k8s.io"
+_OF_DEVICES: Final[Mapping[Kind, Decoder]] = {
+    ResourceSlice: decode_resource_slice,
+    ResourceClaim: decode_resource_claim,
+    DeviceTaintRule: decode_device_taint_rule,
+}
 _ALL: Final = (
     Resource(kind=Node, short="no", decode=decode_node),
     Resource(kind=Pod, short="po", decode=decode_pod, field_selector="status.phase!=Succeeded,status.phase!=Failed"),
@@ -146,9 +153,10 @@ _ALL: Final = (
     Resource(kind=StatefulSet, short="sts", decode=decode_stateful_set, group="apps"),
     Resource(kind=ReplicationController, short="rc", decode=decode_replication_controller),
     Resource(kind=DeviceClass, decode=decode_device_class, group=_DEVICES, optional=True),
-    Resource(kind=ResourceSlice, decode=decode_resource_slice, group=_DEVICES, optional=True),
-    Resource(kind=ResourceClaim, decode=decode_resource_claim, group=_DEVICES, optional=True),
-    Resource(kind=DeviceTaintRule, decode=decode_device_taint_rule, group=_DEVICES, optional=True),
+    *(
+        Resource(kind=kind, decode=decode, group=_DEVICES, optional=True, absence_is_unknown=True)
+        for kind, decode in _OF_DEVICES.items()
+    ),
     Resource(kind=PodGroup, decode=decode_pod_group, group="scheduling.x-k8s.io", version="v1alpha1", optional=True),
     # 1.36 has v1alpha2, and 1.37 v1beta1 and v1alpha3. None of them is served by default.
     Resource(
@@ -184,8 +192,10 @@ def _printing(names: Iterable[str]) -> str:
     return f"kubectl get -A -o json {','.join(names)}"
 
 
-_IN_EVERY_CLUSTER: Final = [each for each in _ALL if not each.optional or each.kind is DeviceClass]
-"""Without the kinds that few servers have, because kubectl then prints nothing at all."""
+_IN_EVERY_CLUSTER: Final = [
+    each for each in _ALL if not each.optional or each.kind in {DeviceClass, ResourceSlice, ResourceClaim}
+]
+"""Without the kinds that few servers have, because kubectl then prints nothing at all. 1.37 has DeviceTaintRule."""
 DUMP_COMMAND: Final = _printing((*(each.short or each.plural for each in _IN_EVERY_CLUSTER), *OF_MANIFESTS.values()))
 """The command that prints all objects that a rule may read."""
 

@@ -12,9 +12,9 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import msgspec
 
 from core.framework.interface import Plugin
-from core.plugins import DEFAULTS
-from core.plugins.in_tree import GATED, DynamicResources
-from core.profile import full_profile, todays_name
+from core.plugins import DEFAULTS, DEVICES
+from core.plugins.in_tree import GATED
+from core.profile import full_profile, todays_name, with_devices
 from core.releases.differences import rules_of
 from core.releases.release import Release
 
@@ -185,8 +185,7 @@ KNOWN: Final = frozenset({*DEFAULTS, *GATED})
 CLAIMS: Final = tuple(name for name, each in DEFAULTS.items() if each.missed)
 """Plugins that bind or allocate what a pod claims, so that nothing replaces them for such pods."""
 _WEIGHTS: Final = {
-    DynamicResources.name: 2,
-    **{plugin.name: weight for plugin, weight in full_profile().under(rules_of(Release(1, 36))).scores},
+    plugin.name: weight for plugin, weight in with_devices(full_profile()).under(rules_of(Release(1, 36))).scores
 }
 """Default plugin -> its weight. VolumeBinding first scores in 1.37, by default."""
 HALVES: Final[Sequence[tuple[Point, Point]]] = (("preFilter", "filter"), ("preScore", "score"))
@@ -243,7 +242,7 @@ class Profile(WrittenProfile, frozen=True):
     def scoring(self) -> set[str]:
         """Return the plugins that score most pods. DynamicResources scores only claims with alternatives."""
         known = {plugin for plugin in _WEIGHTS if self.runs(plugin, "score")}
-        return (known | set(self.enabled("score"))) - {DynamicResources.name}
+        return (known | set(self.enabled("score"))) - {DEVICES.name}
 
     def halved(self) -> Iterator[tuple[str, Point, Point]]:
         """Yield the plugins that fail for every pod: they run at the second point, which needs the first one."""

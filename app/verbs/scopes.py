@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, SchedulerConfig
 from app.scheduler_configuration.schema import Point
 from app.settings.settings import Settings
-from core.plugins.in_tree import DeviceSchedulers, DynamicResources
+from core.plugins import DEVICES
+from core.plugins.in_tree import DeviceSchedulers
 
 
 class DecideScope(Enum):
@@ -77,7 +78,7 @@ def device_schedulers(settings: Settings, config: SchedulerConfig | None = None)
     off = {
         profile.name
         for profile in (config.profiles if config is not None else ())
-        if not all(profile.runs(DynamicResources.name, point) for point in ALLOCATING)
+        if not all(profile.runs(DEVICES.name, point) for point in ALLOCATING)
     }
     scopes = decide_scopes(settings)
     if scopes is None:

@@ -188,7 +188,7 @@ def followed_kinds(settings: Settings, profile: Profile) -> dict[Kind, bool]:
 
 def explained_profile(settings: Settings, profile: Profile) -> ExplainProfile:
     """Return the rules of explanations beside this serving profile. Raises SettingsError."""
-    return every_rule(profile, plugin_arguments(settings))
+    return every_rule(profile, plugin_arguments(settings), devices_score=settings.decide == "off")
 
 
 def scheduler_profiles(settings: Settings, every: ExplainProfile) -> SchedulerProfiles | None:

@@ -1,6 +1,7 @@
 """One decision with all its parts: the results of filter and prioritize, and the part of each plugin."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
@@ -20,7 +21,7 @@ from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.in_tree import DynamicResources
+from core.plugins import DEVICES
 from core.profile import Profile
 from core.scheduling_cycle import NominatedRejection, filter_nodes, nominated_on, rejections_by_nominated, score_nodes
 
@@ -98,12 +99,12 @@ class Diagnosis:
         `missing` are kinds of objects that the mirror should hold but does not, with the reason. See `judged`.
         """
         whole = served_alone(explained) if isinstance(explained, Profile) else explained
-        self.explained: Final = whole.under(mirror.rules)
+        self.explained: Final = whole.of_pod(mirror, pod).under(mirror.rules)
         profile, not_judged, self.not_scored = judged(self.explained.profile, pod, missing, mirror)
         self.profile: Final = profile
         """The profile of the judged plugins."""
         rules = self.explained.scheduler
-        self.scheduler: Final = None if rules is None else rules.state(not_judged, len(mirror.nodes.slots))
+        self.scheduler: Final = None if rules is None else rules.state(len(mirror.nodes.slots))
         """The scheduler's configured profile, or None if it is unknown."""
         self.pod: Final = pod
         self.batch: Final = batch
@@ -114,31 +115,43 @@ class Diagnosis:
         self.verdicts: Final = filter_nodes(profile, self._recorded, batch)
         self.fitting: Final[IntpArray] = (self.verdicts.codes == 0).nonzero()[0]
         """Positions of the fitting nodes."""
-        self.not_judged: Final = [*self._not_judged(not_judged), *self._devices_not_judged()]
+        self.not_judged: Final = [
+            *not_judged,
+            *(rules.not_judged if rules is not None else ()),
+            *self._undecided(),
+            *self._devices_not_judged(),
+        ]
         self.scored: Final[IntpArray] = _known(batch) if score_all else self.fitting
         """Positions of the scored nodes. `prioritize` gives all other nodes 0."""
         self.scores: Final[Int64Array] = score_nodes(profile, self._recorded, batch.part(self.scored))
         """Scores of these nodes, 0..100."""
 
-    def _not_judged(self, found: Sequence[NotJudged]) -> Sequence[NotJudged]:
-        """Return the rules of the configuration that apply to the pod, without those that are off."""
-        scheduler = self.explained.scheduler
-        if scheduler is None:
-            return found
-        return [*(each for each in found if each.plugin not in scheduler.never_judged_off), *scheduler.not_judged]
+    def _undecided(self) -> Iterator[NotJudged]:
+        """Yield the plugins that could not judge some of the nodes that fit."""
+        for each in self.profile.explained:
+            state = self.state_of(each.name)
+            if state is None or not (found := each.undecided(state)):
+                continue
+            names = {self.batch.names[position] for position in self.fitting.tolist()}
+            reasons = Counter(why for node, why in found.items() if node in names)
+            for why, nodes in reasons.most_common(_MAX_RESOURCES):
+                yield NotJudged(each.name, f"{why} (nodes: {nodes})")
 
     def _devices_not_judged(self) -> list[NotJudged]:
         """Return the rule of the devices behind the pod's extended resources, if a verdict depends on devices."""
-        scheduler, parts = self.explained.scheduler, self.profile.filter_parts
+        parts, name = self.profile.filter_parts, DEVICES.name
+        if any(each.name == name for each in self.explained.profile.filters):
+            parts = ()  # it is judged, or it is said why it is not
         if left := [each for part in parts for each in part.left_to_devices(self.mirror, self.pod, self.batch)]:
-            is_off = scheduler is not None and DynamicResources.name in scheduler.never_judged_off
+            is_off = self.scheduler is not None and name in self.scheduler.filters_off
             judge = "no program allocates" if is_off else "kube-scheduler alone allocates"
-            return [NotJudged(DynamicResources.name, f"{judge} the devices for {', '.join(left[:_MAX_RESOURCES])}")]
+            return [NotJudged(name, f"{judge} the devices for {', '.join(left[:_MAX_RESOURCES])}")]
         failed = () if len(self.fitting) else self.verdicts.statuses
         reasons = {reason for status in failed for reason in status.reasons}
-        found = (need for part in parts for need in part.device_needs(self.mirror, self.pod).items())
+        every = (part.device_needs(self.mirror, self.pod) for part in self.profile.filter_parts)
+        found = (need for each in every for need in each.items())
         needs = {need for reason, need in found if reason in reasons}
-        return [NotJudged(DynamicResources.name, need) for need in sorted(needs)[:_MAX_RESOURCES]]
+        return [NotJudged(name, need) for need in sorted(needs)[:_MAX_RESOURCES]]
 
     @cached_property
     def response(self) -> Verdicts:

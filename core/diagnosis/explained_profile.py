@@ -7,7 +7,9 @@ from typing import Final
 import msgspec
 
 from core.diagnosis.not_judged import NotJudged
-from core.profile import COMPOSITES, NO_ARGUMENTS, Arguments, Profile, full_profile
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.profile import COMPOSITES, NO_ARGUMENTS, Arguments, Profile, full_profile, with_devices
 from core.releases.release import Rules
 from core.scheduling_cycle import ALL, nodes_to_score
 
@@ -49,8 +51,6 @@ class SchedulerRules(msgspec.Struct, frozen=True):
     """Plugins that score in Kindred, for kube-scheduler."""
     off: Profile = NOTHING
     """The plugins of `full` that run in neither program."""
-    never_judged_off: frozenset[str] = frozenset()
-    """Plugins that are off and that explanations never judge."""
     not_judged: tuple[NotJudged, ...] = ()
     not_scored: tuple[NotJudged, ...] = ()
     extender: str = ""
@@ -61,13 +61,21 @@ class SchedulerRules(msgspec.Struct, frozen=True):
         off = self.off.under(rules)
         return self if off is self.off else msgspec.structs.replace(self, off=off)
 
-    def state(self, never_judged: Sequence[NotJudged], nodes: int) -> SchedulerState:
-        """Return the state for an explanation in a cluster of `nodes` nodes. `never_judged` are the pod's."""
-        unjudged = [each.plugin for each in never_judged if each.plugin in self.never_judged_off]
+    def of_pod(self, mirror: ClusterMirror, pod: Pod) -> "SchedulerRules":
+        """Return the rules for a pod, without what a plugin that does not concern it says."""
+        off = self.off.of_pod(mirror, pod)
+        if off is self.off:
+            return self
+        gone = {each.name for each in self.off.plugins} - {each.name for each in off.plugins}
+        not_judged = tuple(each for each in self.not_judged if each.plugin not in gone)
+        return msgspec.structs.replace(self, off=off, not_judged=not_judged)
+
+    def state(self, nodes: int) -> SchedulerState:
+        """Return the state for an explanation in a cluster of `nodes` nodes."""
         return SchedulerState(
             name=self.name,
             has_profile=self.has_profile,
-            filters_off=[*(plugin.name for plugin in self.off.filters), *unjudged],
+            filters_off=[plugin.name for plugin in self.off.filters],
             scores_off=[plugin.name for plugin, _ in self.off.scores],
             not_scored=self.not_scored,
             extender=self.extender,
@@ -117,6 +125,14 @@ class ExplainProfile(msgspec.Struct, frozen=True):
         scheduler = self.scheduler.under(rules) if self.scheduler is not None else None
         return ExplainProfile(self.profile.under(rules), self.served.under(rules), scheduler)
 
+    def of_pod(self, mirror: ClusterMirror, pod: Pod) -> "ExplainProfile":
+        """Return the profile for a pod, see Profile.of_pod."""
+        profile = self.profile.of_pod(mirror, pod)
+        scheduler = self.scheduler.of_pod(mirror, pod) if self.scheduler is not None else None
+        if profile is self.profile and scheduler is self.scheduler:
+            return self
+        return ExplainProfile(self.served if profile == self.served else profile, self.served, scheduler)
+
     @property
     def configured(self) -> SchedulerRules | None:
         """The rules of the scheduler's profile for the pod, or None if it has none."""
@@ -150,11 +166,12 @@ def served_alone(profile: Profile) -> ExplainProfile:
     return ExplainProfile(profile, profile)
 
 
-def every_rule(served: Profile, arguments: Arguments = NO_ARGUMENTS) -> ExplainProfile:
-    """Return the explained profile with the serving profile and the rest of the profile `full`.
+def every_rule(served: Profile, arguments: Arguments = NO_ARGUMENTS, *, devices_score: bool = True) -> ExplainProfile:
+    """Return the explained profile: the serving profile, the rest of the profile `full`, and the plugin of devices.
 
     Plugins of the serving profile keep their arguments and weights. Those that `full` does not have come last. A plugin
-    that is part of a served composite does not run twice. Raises ProfileError for invalid arguments.
+    that is part of a served composite does not run twice. `devices_score` is false if no scores of kube-scheduler
+    count, because it gets one node. Raises ProfileError for invalid arguments.
     """
     full = full_profile(arguments)
     filters = {each.name: each for each in served.filters}
@@ -163,6 +180,7 @@ def every_rule(served: Profile, arguments: Arguments = NO_ARGUMENTS) -> ExplainP
     every_filter = {each.name: each for each in full.filters if each.name not in in_composites} | filters
     every_score = {plugin.name: (plugin, weight) for plugin, weight in full.scores} | scores
     if every_filter.keys() == filters.keys() and every_score.keys() == scores.keys():
-        return served_alone(served)
-    profile = Profile(tuple(every_filter.values()), tuple(every_score.values()), full.in_default_order)
-    return ExplainProfile(profile, served)
+        profile = served
+    else:
+        profile = Profile(tuple(every_filter.values()), tuple(every_score.values()), full.in_default_order)
+    return ExplainProfile(with_devices(profile, scores=devices_score), served)

@@ -13,7 +13,7 @@ from core.framework.interface import Plugin
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import PersistentVolumeClaim
-from core.plugins.in_tree import GANG_SCHEDULING, DynamicResources
+from core.plugins.in_tree import GANG_SCHEDULING
 from core.profile import Profile
 
 
@@ -41,17 +41,17 @@ def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, Missing], mirror: 
     """Return the profile without the plugins that cannot be judged for the pod, and these plugins.
 
     `missing` are the kinds of objects that the mirror should hold but does not, with the reason. A plugin is left out
-    only if its result for this pod depends on such objects. For example, a pod without volumes is judged without any
-    claim, and a bound claim without any StorageClass.
+    only if its result for this pod depends on such objects, or if it cannot judge with the feature gates. For example,
+    a pod without volumes is judged without any claim, and a bound claim without any StorageClass.
     """
     if PersistentVolumeClaim in missing and _lacks_a_claim(pod):
         missing = {kind: why for kind, why in missing.items() if kind is not PersistentVolumeClaim}
-    left_out: dict[str, NotJudged] = {}
+    left_out = {each.name: NotJudged(each.name, why) for each in profile.filters if (why := _unsupported(each, mirror))}
     unscored: dict[str, NotJudged] = {}
     in_part: list[NotJudged] = []
     if missing:
         for each in profile.filters:
-            if kinds := _missing_for_filter(each, pod, missing, mirror):
+            if each.name not in left_out and (kinds := _missing_for_filter(each, pod, missing, mirror)):
                 left_out[each.name] = _not_judged(each.name, missing, kinds)
         for scoring, _ in profile.scores:
             if scoring.name not in left_out and (kinds := _missing_for_score(scoring, pod, missing, mirror)):
@@ -77,12 +77,13 @@ def _not_judged(plugin: str, missing: Mapping[Kind, Missing], kinds: Collection[
 
 
 def _never_judged(pod: Pod) -> list[NotJudged]:
-    found = []
-    if pod.claims_resources:
-        found.append(NotJudged(DynamicResources.name, "kube-scheduler alone allocates the pod's resource claims"))
-    if pod.in_scheduling_group:
-        found.append(NotJudged(GANG_SCHEDULING, "kube-scheduler schedules the pods of a group together"))
-    return found
+    if not pod.in_scheduling_group:
+        return []
+    return [NotJudged(GANG_SCHEDULING, "kube-scheduler schedules the pods of a group together")]
+
+
+def _unsupported(plugin: Plugin, mirror: ClusterMirror) -> str:
+    return plugin.unsupported(mirror.rules) if isinstance(plugin, Explained) else ""
 
 
 def _missing_for_filter(plugin: Plugin, pod: Pod, missing: Collection[Kind], mirror: ClusterMirror) -> list[Kind]:

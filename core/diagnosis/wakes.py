@@ -23,7 +23,7 @@ from core.framework.interface import Plugin
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pending_pods import VictimWait
 from core.objects.pod import Pod
-from core.plugins import PLUGINS
+from core.plugins import EXPLAINED
 from core.releases.release import Rules
 
 
@@ -40,7 +40,7 @@ class Wake(msgspec.Struct, frozen=True, gc=False):
 
 
 REGISTERING: Final = frozenset(
-    name for name, plugin in PLUGINS.items() if issubclass(plugin, Explained) and plugin.events
+    name for name, plugin in EXPLAINED.items() if issubclass(plugin, Explained) and plugin.events
 )
 """The plugins that register events. Other plugins are not upstream's."""
 

@@ -104,6 +104,14 @@ class Explained:
         """Return kinds without which only a part of the verdict is unknown, with the name of that part."""
         return {}
 
+    def unsupported(self, _rules: Rules, /) -> str:
+        """Return why the plugin cannot judge in a release with its feature gates. Empty if it can."""
+        return ""
+
+    def undecided(self, _state: Any, /) -> Mapping[str, str]:  # noqa: ANN401  # each plugin has a type of its own
+        """Return the names of nodes that pass because the plugin could not judge them, with the reason."""
+        return {}
+
     def shortage(self, _obstacles: Obstacles, _positions: IntpArray, /) -> Int64Array | None:
         """Return for each of these nodes how much is missing there, to compare them. None: the plugin does not know."""
         return None

@@ -141,6 +141,10 @@ class Plugin:
         """Return whether the results depend on the pod's own UID and name, so that no other pod has its class."""
         return False
 
+    def concerns(self, _mirror: ClusterMirror, _pod: Pod, /) -> bool:
+        """Return whether an explanation of the pod has the plugin. It passes every node for all others."""
+        return True
+
     @staticmethod
     def reserves_for(_mirror: ClusterMirror, _pod: Pod, /) -> str:
         """Return what kube-scheduler's plugin reserves for a pod, on nodes that its Filter saw. Empty: nothing."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from core.framework.interface import FilterPlugin, Plugin, ScorePlugin
 from core.plugins import in_tree
+from core.plugins.dynamicresources.plugin import DynamicResources
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.load.load_plugin import LoadVariationRiskBalancing, TargetLoadPacking
@@ -47,7 +48,7 @@ DEFAULTS: Final[Mapping[str, type[Plugin]]] = {
         VolumeZone,
         PodTopologySpread,
         InterPodAffinity,
-        in_tree.DynamicResources,
+        DynamicResources,
         in_tree.DefaultPreemption,
         NodeResourcesBalancedAllocation,
         ImageLocality,
@@ -67,6 +68,14 @@ _OTHERS: Final[tuple[type[Plugin], ...]] = (
     LoadAware,
 )
 PLUGINS: Final[Mapping[str, type[Plugin]]] = {
-    each.name: each for each in (*DEFAULTS.values(), *_OTHERS) if issubclass(each, FilterPlugin | ScorePlugin)
+    each.name: each
+    for each in (*DEFAULTS.values(), *_OTHERS)
+    if issubclass(each, FilterPlugin | ScorePlugin) and each is not DynamicResources
 }
-"""Every plugin by name, kube-scheduler's in its order. Made without arguments, a plugin has upstream's defaults."""
+"""Every plugin that a profile may have, kube-scheduler's in its order. Made without arguments, a plugin has upstream's
+defaults."""
+DEVICES: Final = DynamicResources
+"""The plugin that only explanations judge by. What it allocates is known in kube-scheduler alone until it is bound, so
+no response to a scheduler depends on it."""
+EXPLAINED: Final[Mapping[str, type[Plugin]]] = {**PLUGINS, DEVICES.name: DEVICES}
+"""Every plugin that explanations judge by."""

@@ -1,4 +1,4 @@
-"""kube-scheduler's own plugins that Kindred lacks, for its configuration. Of them, DynamicResources alone judges nodes.
+"""kube-scheduler's own plugins that Kindred lacks, for its configuration. None of them judges nodes.
 
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/plugins/registry.go.
 """
@@ -6,8 +6,6 @@ Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/plugins/registry.go.
 from typing import Final, NamedTuple
 
 from core.framework.interface import Plugin
-from core.mirror.cluster import ClusterMirror
-from core.objects.pod import Pod
 
 
 class SchedulingGates(Plugin):
@@ -22,21 +20,6 @@ class PrioritySort(Plugin):
 
     name = "PrioritySort"
     points = ("queueSort",)
-
-
-class DynamicResources(Plugin):
-    """Allocates resource claims, and devices behind extended resources."""
-
-    name = "DynamicResources"
-    points = ("preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind")
-    left_out = ("filterTimeout", "bindingTimeout")
-    waits_by = "bindingTimeout"
-    missed = "no plugin allocates ResourceClaims"
-
-    @staticmethod
-    def reserves_for(_mirror: ClusterMirror, pod: Pod) -> str:
-        """Return whether the pod has resource claims."""
-        return "has resource claims, which need the in-tree plugin DynamicResources" if pod.claims_resources else ""
 
 
 class DeviceSchedulers(NamedTuple):

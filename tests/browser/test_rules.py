@@ -11,8 +11,8 @@ from tests.browser.served import admin_url, demo
 
 
 def test_what_could_not_be_judged_is_said_above_the_map_and_nothing_is_said_to_fit(page: Page) -> None:
-    page.ask_for(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
-    assert "Not judged: DynamicResources: kube-scheduler alone" in page.text("#notes")
+    page.ask_for(schedulingGroup={"podGroupName": "g"})
+    assert "Not judged: GangScheduling: kube-scheduler schedules" in page.text("#notes")
     assert "passes what was judged: score " in page.legend()
     page.show_node("node1")
     assert page.text("#detail-body .verdict").startswith("■ passes what was judged")

@@ -6,6 +6,7 @@ import pytest
 from core.releases.differences import DIFFERENCES, rules_of
 from core.releases.release import (
     GATES,
+    GATES_OF_DEVICES,
     RELEASES,
     ClaimedResources,
     DeviceClassResources,
@@ -64,6 +65,7 @@ def test_the_rules_of_1_34_are_what_kindred_answered_before_releases_were_told_a
     assert rules_of(_1_34) == Rules(
         release=_1_34,
         gates={
+            **{name: stages[_1_34].default for name, stages in GATES_OF_DEVICES.items() if _1_34 in stages},
             "DRAExtendedResource": False,
             "StorageCapacityScoring": False,
             "InPlacePodVerticalScaling": True,

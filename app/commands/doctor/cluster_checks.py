@@ -21,7 +21,7 @@ from app.process.logs import one_line
 from app.scheduler_configuration.validation import UnreadableError
 from app.settings.settings import Settings
 from app.settings.types import AUTO, Gates
-from core.releases.release import GATES, RELEASES, Release, nearest
+from core.releases.release import ALL_GATES, RELEASES, Release, nearest
 
 RBAC: Final = "rbac"
 RELEASE: Final = "kubernetes-release"
@@ -190,7 +190,7 @@ def gate_findings(flag: str, settings: Settings) -> Iterator[Finding]:
         for name in ("AllAlpha", "AllBeta")
         if name in scheduler
     ]
-    for name in GATES:
+    for name in ALL_GATES:
         ours, theirs = settings.feature_gates, scheduler
         differing = [each for each in releases if _state(each, name, ours) is not _state(each, name, theirs)]
         if differing:
@@ -200,7 +200,7 @@ def gate_findings(flag: str, settings: Settings) -> Iterator[Finding]:
 
 def _state(release: Release, name: str, gates: Mapping[str, bool]) -> bool | None:
     """Return whether a gate is on in a release. None: the release does not have it, or has locked it."""
-    stage = GATES[name].get(release)
+    stage = ALL_GATES[name].get(release)
     return None if stage is None or stage.locked else gates.get(name, stage.default)
 
 

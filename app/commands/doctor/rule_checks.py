@@ -11,8 +11,8 @@ from app.process.json_text import encode
 from app.scheduler_configuration.schema import CLAIMS, HALVES, KNOWN, POINTS, Point, Profile
 from app.scheduler_configuration.validation import arguments_of
 from app.verbs.scopes import DecideScope
-from core.plugins import DEFAULTS, PLUGINS
-from core.plugins.in_tree import DefaultPreemption, DynamicResources, SchedulingGates
+from core.plugins import DEFAULTS, DEVICES, PLUGINS
+from core.plugins.in_tree import DefaultPreemption, SchedulingGates
 
 _ALL: Final = 100  # percent
 _SCALE: Final = 10  # MaxNodeScore / MaxExtenderPriority, kube-scheduler's factor
@@ -58,7 +58,7 @@ def _by_nobody(registration: Registration) -> Found:
         yield from _in_neither(registration, profile)
         for (plugin, point), consequence in _WITHOUT_A_STAND_IN.items():
             if profile.switched_off(plugin, point) and not _stands_in(registration, profile, plugin):
-                tell = warning if plugin in {DynamicResources.name, DefaultPreemption.name} else error
+                tell = warning if plugin in {DEVICES.name, DefaultPreemption.name} else error
                 yield tell(
                     profile.at(f"plugins.{point}"),
                     f"{plugin} is disabled in the profile {profile.name}, and Kindred has no replacement: "

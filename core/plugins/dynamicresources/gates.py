@@ -5,12 +5,10 @@ k8s.io/dynamic-resource-allocation structured/internal: `incubating`, but `exper
 """
 
 from functools import lru_cache
-from typing import Final
 
 import msgspec
 
-from core.releases.release import Release, Rules
-from core.releases.release import gates_of as release_gates
+from core.releases.release import GATES_OF_DEVICES, Release, Rules
 
 
 class Gates(msgspec.Struct, frozen=True):
@@ -44,16 +42,6 @@ class Gates(msgspec.Struct, frozen=True):
     """Whether the allocator has the corrections of 1.37: of capacities, of counters, and of distinct attributes."""
 
 
-_FOREIGN: Final = ("DRAExtendedResource", "DRANodeAllocatableResources")
-"""Gates of which Kindred has the default only for devices: another value selects code that it does not follow."""
-
-
-def are_default(rules: Rules) -> bool:
-    """Return whether the feature gates about devices are those that the release has by default."""
-    default = release_gates(rules.release)
-    return all(rules.gates.get(each) == default.get(each) for each in _FOREIGN)
-
-
 @lru_cache(maxsize=8)
 def gates_of(release: Release) -> Gates:
     """Return the rules of a release."""
@@ -72,3 +60,17 @@ def gates_of(release: Release) -> Gates:
         distinct=release != Release(1, 35),
         fixed=newest,
     )
+
+
+def unsupported(rules: Rules) -> str:
+    """Return the feature gates of devices without their default, in one line. Empty if there are none.
+
+    Alpha features need the allocator `experimental`, and no other set of gates was compared with the real plugin.
+    """
+    stages = ((name, stages.get(rules.release)) for name, stages in GATES_OF_DEVICES.items())
+    states = [
+        f"{name} is {'on' if rules.gates[name] else 'off'}"
+        for name, stage in stages
+        if stage is not None and rules.gates[name] is not stage.default
+    ]
+    return f"devices are judged only with the default feature gates, and {', '.join(states)}" if states else ""

@@ -4,12 +4,14 @@ It judges, and allocates nothing: kube-scheduler's own plugin alone does that. S
 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
+from core.events import Kind
+from core.explaining.explained import Explained
 from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
 from core.framework.scores import default_normalize
@@ -32,11 +34,11 @@ from core.plugins.dynamicresources.allocator import (
 from core.plugins.dynamicresources.claims import ClaimError, claims_of, reads_of_claims, refuse_unknown_classes
 from core.plugins.dynamicresources.constraints import WantedClaim
 from core.plugins.dynamicresources.extended import claim_for_extended, extended, provided_on, requests_for
-from core.plugins.dynamicresources.gates import are_default, gates_of
+from core.plugins.dynamicresources.gates import gates_of, unsupported
 from core.plugins.dynamicresources.inventory import Inventory
 from core.plugins.dynamicresources.matching import Reads
 from core.plugins.dynamicresources.pools import Pool, PoolError
-from core.releases.release import Rules
+from core.releases.release import DeviceClassResources, Rules
 
 NAME: Final = "DynamicResources"
 _REFUSED: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -286,8 +288,11 @@ _INVALIDATED_BY: Final = (
 )
 
 
-class DynamicResources(FilterPlugin[Claims], ScorePlugin[Claims]):
-    """Judges the devices of a node for the claims and extended resources of a pod, as the in-tree plugin."""
+class DynamicResources(Explained, FilterPlugin[Claims], ScorePlugin[Claims]):
+    """Judges the devices of a node for the claims and extended resources of a pod, as the in-tree plugin.
+
+    Only explanations judge by it. See DEVICES of core.plugins.
+    """
 
     name = NAME
     points = ("preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind")
@@ -301,13 +306,33 @@ class DynamicResources(FilterPlugin[Claims], ScorePlugin[Claims]):
     class_fields = ("namespace", "requests", "resource_claims", "extended_requests")
     invalidated_by = _INVALIDATED_BY
 
-    def filters_in(self, rules: Rules) -> bool:
-        """Return whether the gates about devices are the default ones. Others select an allocator of another kind."""
-        return are_default(rules)
+    @staticmethod
+    def reserves_for(_mirror: ClusterMirror, pod: Pod) -> str:
+        """Return whether the pod has resource claims."""
+        return f"has resource claims, which need the in-tree plugin {NAME}" if pod.claims_resources else ""
+
+    def concerns(self, mirror: ClusterMirror, pod: Pod) -> bool:
+        """Return whether the pod has claims, or extended resources that a DeviceClass provides."""
+        if pod.claims_resources or mirror.rules.device_class_resources is DeviceClassResources.CHECKED:
+            return pod.claims_resources
+        asked = [name for name, amount in extended(pod).items() if amount]
+        return bool(asked) and any(map(mirror.derived(Inventory).class_for, asked))
 
     def scores_in(self, rules: Rules) -> bool:
-        """Return whether the release has the score, with its default gates."""
-        return are_default(rules) and gates_of(rules.release).scores
+        """Return whether the release scores alternatives."""
+        return gates_of(rules.release).scores
+
+    def reads(self, mirror: ClusterMirror, _pod: Pod, missing: Collection[Kind]) -> Collection[Kind]:
+        """Return all kinds, but for the rules of taints in a release that does not read them."""
+        return missing if gates_of(mirror.rules.release).taint_rules else {*missing} - {DeviceTaintRule}
+
+    def unsupported(self, rules: Rules) -> str:
+        """Return the feature gates by which kube-scheduler allocates otherwise than by default."""
+        return unsupported(rules)
+
+    def undecided(self, state: Claims) -> Mapping[str, str]:
+        """Return the nodes whose search met a selector that is not evaluated, or took too long."""
+        return state.undecided
 
     def knows_each(self, mirror: ClusterMirror, pod: Pod) -> bool:
         """Return whether the pod must own a claim, of a template or for its extended resources."""

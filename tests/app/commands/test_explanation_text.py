@@ -337,11 +337,11 @@ REMEDIES = sorted(Path("tests/remedies/data").glob("*.json"))
 
 
 def worlds() -> Iterator[tuple[ClusterMirror, object]]:
-    """Yield clusters of the demo and of stored tests, each with a pod; those of the latter have a claim not judged."""
+    """Yield clusters of the demo and of stored tests, each with a pod; some of the latter are in a group."""
     for file in sorted((DEMO / "requests").glob("*.json")):
         yield of_demo(full_profile()).mirror, json.loads(file.read_bytes())["Pod"]
     for case in (each.content for each in STORED):
-        spec = case["pod"]["spec"] | {"resourceClaims": [{"name": f"claim-{number}"} for number in range(3)]}
+        spec = case["pod"]["spec"] | {"schedulingGroup": {"podGroupName": "g"}}
         yield load(case["namespaces"], case["nodes"], case["pods"]), case["pod"] | {"spec": spec}
     for file in REMEDIES:
         mirror, dump = ClusterMirror(), read_dump(file.read_bytes())
@@ -420,7 +420,7 @@ RULES = SchedulerRules(
 
 
 def state(rules: SchedulerRules = RULES, nodes: int = 5000) -> SchedulerState:
-    return rules.state((), nodes)
+    return rules.state(nodes)
 
 
 def text(lines: object) -> str:

@@ -12,11 +12,12 @@ from app.commands.cli import main
 from app.commands.rbac import cluster_rules, rbac_documents, rbac_text
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
-from core.profile import full_profile
+from core.profile import full_profile, with_devices
 
 HEAD = "apiVersion: kindred.dev/v1alpha1\nkind: KindredConfiguration\n"
 AFFINITY = {"nodes": "list watch", "pods": "list watch", "namespaces": "list watch"}
 FULL = {RESOURCES[kind].plural: "list watch" for kind in full_profile().kinds}
+JUDGED = {RESOURCES[kind].plural: "list watch" for kind in with_devices(full_profile()).kinds}
 BOUND = {"pods": "list watch get", "pods/binding": "create"}
 UNITS = {"podgroups.scheduling.k8s.io": "list watch"}
 BUDGETS = {"poddisruptionbudgets": "list watch"}
@@ -51,7 +52,7 @@ def allowed(settings: Settings) -> dict[str, str]:
         pytest.param(
             Settings(preempt="evict", bind=True), {**AFFINITY, **BUDGETS, **BOUND, **EVICTED, **UNITS}, id="evict"
         ),
-        pytest.param(Settings(admin="127.0.0.1:1"), {**AFFINITY, **FULL, **BUDGETS, **UNITS}, id="explanations"),
+        pytest.param(Settings(admin="127.0.0.1:1"), {**AFFINITY, **JUDGED, **BUDGETS, **UNITS}, id="explanations"),
         pytest.param(Settings(leader_election="kindred"), AFFINITY, id="a-lease-is-not-of-the-cluster"),
         pytest.param(Settings(explain_access="review"), AFFINITY, id="callers-review-themselves"),
     ],

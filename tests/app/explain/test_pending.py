@@ -139,15 +139,12 @@ def test_a_namespace_has_its_own_pods_and_classes() -> None:
     assert pending(mirror, "nowhere").pods == []
 
 
-def test_a_resource_claim_is_not_taken_for_fitting() -> None:
+def test_a_pod_whose_claim_does_not_exist_is_unschedulable() -> None:
     pod = make_pod("p").obj()
-    pod["spec"] = {"resourceClaims": [{"name": "gpu"}]}
+    pod["spec"] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
     (message,) = pending(load([], [make_node("n1").allocatable(pods=10).obj()], [pod])).classes
-    assert (message.state, message.fit, message.not_judged[0].plugin) == (
-        PendingState.NOT_JUDGED,
-        1,
-        "DynamicResources",
-    )
+    assert (message.state, message.fit, message.not_judged) == (PendingState.UNSCHEDULABLE, 0, [])
+    assert message.reasons[0].plugin == "DynamicResources"
 
 
 def test_assumed_pods_do_not_wait() -> None:

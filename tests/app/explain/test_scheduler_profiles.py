@@ -8,7 +8,8 @@ from app.explain.scheduler_profiles import SchedulerProfiles
 from app.settings.settings import Settings
 from app.wiring.engine import create_profile, explained_profile
 from core.diagnosis.explained_profile import ExplainProfile, Judge
-from core.objects.pod import Pod
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod, PodResourceClaim
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.profile import full_profile
 from tests.app.commands.doctor.registrations import DECIDE, FULL_OFFLOAD, NEXT_TO, SCORE_OFFLOAD
@@ -17,6 +18,10 @@ from tests.builders import expressed
 
 FIT, AFFINITY = "NodeResourcesFit", "InterPodAffinity"
 OFF = {"multiPoint": {"disabled": [{"name": FIT}]}}
+
+
+EMPTY = ClusterMirror()
+CLAIMING = Pod(uid="u", namespace="default", name="p", resource_claims=(PodResourceClaim("gpu", "gpu"),))
 
 
 def pod_of_scheduler(name: str = "") -> Pod:
@@ -30,7 +35,8 @@ def pod_asking(resource: str) -> Pod:
 def explained(document: dict[str, Any], pod: Pod | None = None, **settings: Any) -> ExplainProfile:  # noqa: ANN401  # of any setting
     chosen = Settings(**settings)
     every = explained_profile(chosen, create_profile(chosen))
-    return SchedulerProfiles(config_of(document), chosen, every).of(pod or pod_of_scheduler())
+    pod = pod or pod_of_scheduler()
+    return SchedulerProfiles(config_of(document), chosen, every).of(pod).of_pod(EMPTY, pod)
 
 
 def judges(found: ExplainProfile) -> dict[str, Judge]:
@@ -124,6 +130,14 @@ def test_where_only_kindred_scores_its_weights_are_shown() -> None:
     document = {**SCORE_OFFLOAD, "profiles": [{"plugins": {"score": {"disabled": [{"name": "*"}]}}}]}
     found = explained(document, profile="filter:NodeName,score:NodeAffinity=2,score:ImageLocality=1")
     assert weights(found) == {"NodeAffinity": 2, "ImageLocality": 1}
+
+
+def test_devices_are_scored_unless_kindred_answers_with_one_node() -> None:
+    for decide, scored in (("off", True), ("any-node", False)):
+        settings = Settings(profile="full", decide=decide)  # type: ignore[arg-type]  # one of its values
+        found = explained_profile(settings, create_profile(settings)).profile
+        assert ("DynamicResources" in {plugin.name for plugin, _ in found.scores}) is scored
+        assert "DynamicResources" in {plugin.name for plugin in found.filters}
 
 
 def test_where_kindred_decides_nothing_else_scores() -> None:
@@ -241,11 +255,14 @@ def test_half_of_a_plugin_is_judged_where_kindred_is_asked_by_the_whole() -> Non
     assert (names(alone.not_judged), names(whole.not_judged)) == (["VolumeZone"], [])
 
 
-@pytest.mark.parametrize(
-    ("points", "expected"), [(("filter",), set()), (("preFilter", "filter"), {"DynamicResources"})]
-)
-def test_resource_claims_are_off_where_nothing_filters_by_them(points: tuple[str, ...], expected: set[str]) -> None:
+@pytest.mark.parametrize(("points", "expected"), [(("filter",), ["DynamicResources"]), (("preFilter", "filter"), [])])
+def test_resource_claims_are_off_where_nothing_filters_by_them(points: tuple[str, ...], expected: list[str]) -> None:
     disabled = {point: {"disabled": [{"name": "DynamicResources"}]} for point in points}
-    found = explained(configured({"plugins": disabled})).scheduler
-    assert found is not None
-    assert found.never_judged_off == expected
+    found = explained(configured({"plugins": disabled}), CLAIMING)
+    assert found.scheduler is not None
+    assert "DynamicResources" not in judges(found)
+    assert off(found) == (["DynamicResources"], [])
+    assert names(found.scheduler.not_judged) == expected
+    plain = explained(configured({"plugins": disabled})).scheduler
+    assert plain is not None
+    assert (plain.off.filters, plain.not_judged) == ((), ())

@@ -9,6 +9,7 @@ import yaml
 from app.feeds.dump_text import SnapshotError, read_dump, refuse_foreign
 from app.objects.resources import DUMP_COMMAND, RESOURCES, dump_command
 from core.events import Kind
+from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.groups import SchedulingGroup
 from core.objects.kinds import (
     DeviceClass,
@@ -255,6 +256,9 @@ ABSENT |= {
     StatefulSet,
     ReplicationController,
     SchedulingGroup,
+    ResourceSlice,
+    ResourceClaim,
+    DeviceTaintRule,
 }
 
 
@@ -276,6 +280,7 @@ def with_kinds(*kinds: Kind) -> bytes:
         ((ReplicaSet,), {ReplicaSet, StatefulSet, ReplicationController}),
         ((StatefulSet,), {StatefulSet}),
         ((DeviceClass,), set()),
+        ((DeviceClass, ResourceClaim), {ResourceClaim, ResourceSlice}),
     ],
     ids=[
         "none",
@@ -284,6 +289,7 @@ def with_kinds(*kinds: Kind) -> bytes:
         "csi-drivers",
         "replica-sets",
         "stateful-sets",
+        "classes",
         "devices",
     ],
 )
@@ -291,6 +297,11 @@ def test_a_kind_without_an_object_is_unknown_unless_the_dump_has_the_kind_beside
     kinds: tuple[Kind, ...], known: set[Kind]
 ) -> None:
     assert {*load(with_kinds(*kinds))[1].lacking()} == ABSENT - known
+
+
+def test_a_dump_with_devices_lacks_classes_if_it_has_none() -> None:
+    assert DeviceClass in load(with_kinds(ResourceSlice))[1].lacking()
+    assert DeviceClass not in load(with_kinds(ResourceSlice, DeviceClass))[1].lacking()
 
 
 @pytest.mark.parametrize("items", [[], None], ids=["empty", "null"])
@@ -313,5 +324,6 @@ def test_namespaces_of_pods_exist_with_their_names() -> None:
 def test_the_command_asks_for_every_kind_that_the_servers_of_all_releases_have() -> None:
     requested = DUMP_COMMAND.removeprefix("kubectl get -A -o json ").split(",")
     short = {resource.short or resource.plural for resource in RESOURCES.values() if not resource.optional}
-    assert {*requested} == short | {"deviceclasses", "pc", "runtimeclasses", "limits", "controllerrevisions"}
+    devices = {"deviceclasses", "resourceslices", "resourceclaims"}
+    assert {*requested} == short | devices | {"pc", "runtimeclasses", "limits", "controllerrevisions"}
     assert dump_command([Node, Pod, CSINode]) == "kubectl get -A -o json no,po,csinodes"

@@ -6,13 +6,19 @@ from core.diagnosis.node_detail import node_detail
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.summary import summary
 from core.diagnosis.wakes import ANY_EVENT, wakes
+from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, PodResourceClaim
-from core.profile import Profile, full_profile, parse_profile
+from core.profile import Profile, full_profile, parse_profile, with_devices
 from core.releases.differences import rules_of
 from core.releases.release import Release
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.diagnosis.deciding import asking, roomy
 from tests.core.profile_parts import affinity_profile
+
+
+def plain(explained: ExplainProfile) -> ExplainProfile:
+    """Return the profile for a pod without claims."""
+    return explained.of_pod(ClusterMirror(), pod_of(asking()))
 
 
 def names(profile: Profile) -> tuple[list[str], list[str]]:
@@ -22,7 +28,7 @@ def names(profile: Profile) -> tuple[list[str], list[str]]:
 def test_every_rule_of_the_full_profile_is_judged_in_its_order_with_the_served_plugins_themselves() -> None:
     served = affinity_profile(hard_pod_affinity_weight=7)
     explained = every_rule(served)
-    assert names(full_profile()) == names(explained.profile)
+    assert names(full_profile()) == names(plain(explained).profile)
     assert served.filters[0] in explained.profile.filters
     assert served.scores[0] in explained.profile.scores  # with its weight
     assert explained.served is served
@@ -38,7 +44,8 @@ def test_plugins_tell_who_judges_by_them() -> None:
 
 def test_a_full_profile_is_explained_as_it_is() -> None:
     served = full_profile()
-    assert every_rule(served) == served_alone(served)
+    assert plain(every_rule(served)) == served_alone(served)
+    assert plain(every_rule(served)).profile is served
 
 
 def test_what_the_full_profile_does_not_have_comes_last() -> None:
@@ -60,7 +67,7 @@ def test_both_profiles_are_those_of_a_release() -> None:
 
 SCHEDULER = parse_profile("filter:NodeName,filter:NodeAffinity,score:NodeAffinity=2")
 REQUESTED = parse_profile("filter:NodeResourcesFit,filter:NodeAffinity,score:ImageLocality")
-OFF = parse_profile("TaintToleration,NodeDeclaredFeatures")
+OFF = with_devices(parse_profile("TaintToleration,NodeDeclaredFeatures"))
 RULES = SchedulerRules(
     "mine",
     has_profile=True,
@@ -69,7 +76,6 @@ RULES = SchedulerRules(
     extender_filters=frozenset({"NodeResourcesFit", "NodeAffinity"}),
     extender_scores=frozenset({"ImageLocality"}),
     off=OFF,
-    never_judged_off=frozenset({"DynamicResources"}),
     not_judged=(NotJudged("Mine", "no in-tree plugin"),),
     percentage_of_nodes_to_score=30,
 )
@@ -113,11 +119,11 @@ def test_what_is_off_is_said_and_is_not_the_same_as_what_was_not_judged() -> Non
 
 def test_a_release_without_a_plugin_does_not_have_it_off() -> None:
     for minor, expected in ((34, ["TaintToleration"]), (37, ["TaintToleration", "NodeDeclaredFeatures"])):
-        off = RULES.under(rules_of(Release(1, minor))).off
+        off = RULES.of_pod(ClusterMirror(), pod_of(asking())).under(rules_of(Release(1, minor))).off
         assert [each.name for each in off.filters] == expected
 
 
-def test_a_rule_that_is_never_judged_is_off_for_the_pods_that_it_is_about() -> None:
+def test_the_rule_of_devices_is_off_for_the_pods_that_it_is_about() -> None:
     pod = Pod(uid="u", namespace="default", name="p", resource_claims=(PodResourceClaim("c", "c"),))
     reported = decision(pod)
     assert reported.scheduler is not None
@@ -151,9 +157,9 @@ def test_what_is_off_is_not_measured_either() -> None:
 
 
 def test_a_sample_is_as_large_as_kube_scheduler_takes_it() -> None:
-    assert RULES.state((), 5000).nodes_to_score == 1500
-    assert RULES.state((), 200).nodes_to_score == 100
-    assert RULES.state((), 7).nodes_to_score == 7
+    assert RULES.state(5000).nodes_to_score == 1500
+    assert RULES.state(200).nodes_to_score == 100
+    assert RULES.state(7).nodes_to_score == 7
 
 
 def test_nothing_is_said_of_a_scheduler_whose_configuration_is_unknown() -> None:

@@ -3,13 +3,13 @@
 import pytest
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.explained_profile import ExplainProfile, SchedulerRules, every_rule
+from core.diagnosis.explained_profile import NOTHING, ExplainProfile, SchedulerRules, every_rule
 from core.diagnosis.not_judged import NotJudged, judged
 from core.events import ClusterEvent, Kind, Missing
 from core.objects.kinds import DeviceClass, Service
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.in_tree import DeviceSchedulers
-from core.profile import Profile, full_profile, parse_profile
+from core.profile import Profile, full_profile, parse_profile, with_devices
 from core.releases.differences import rules_of
 from core.releases.release import Release
 from tests.builders import Object, PodBuilder, make_node, make_pod
@@ -63,7 +63,6 @@ def test_why_names_the_objects() -> None:
 @pytest.mark.parametrize(
     ("spec", "plugin"),
     [
-        pytest.param({"resourceClaims": [{"name": "gpu"}]}, "DynamicResources", id="resource-claims"),
         pytest.param({"schedulingGroup": {"podGroupName": "g"}}, "GangScheduling", id="pod-group"),
         pytest.param({"workloadRef": {"name": "w", "podGroup": "g"}}, "GangScheduling", id="workload-of-1.35"),
     ],
@@ -132,7 +131,7 @@ def test_devices_are_named_if_only_they_would_do() -> None:
 
 
 def test_devices_that_no_program_allocates_are_told_of_though_the_rule_is_off() -> None:
-    rules = SchedulerRules("plain", has_profile=True, never_judged_off=frozenset({"DynamicResources"}))
+    rules = SchedulerRules("plain", has_profile=True, off=with_devices(NOTHING))
     mirror = load([], [NODES["absent"].obj()], [])
     mirror.change_rules(rules_of(Release(1, 37)))
     mirror.apply(ClusterEvent("Add", DeviceClass(name="gpu", extended_resource=GPU)))

@@ -12,7 +12,8 @@ from app.commands.dump import Cluster
 from app.commands.why.cluster import MissingRightsError, Right, list_cluster, needing, user_in
 from app.feeds.freshness import SyncStatus
 from app.settings.settings import Settings
-from core.events import Kind
+from core.events import Kind, Missing
+from core.objects.devices import ResourceClaim
 from core.objects.kinds import DeviceClass, Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -62,7 +63,7 @@ def test_the_user_is_the_one_that_the_api_server_names() -> None:
     assert user_in("no") == ""
 
 
-KINDS: Sequence[Kind] = (Node, Pod, Namespace, DeviceClass)
+KINDS: Sequence[Kind] = (Node, Pod, Namespace, DeviceClass, ResourceClaim)
 
 
 @pytest.fixture
@@ -124,6 +125,12 @@ def test_only_a_kind_that_old_servers_do_not_have_may_be_absent(
             listed(cluster, tmp_path)
     else:
         assert listed(cluster, tmp_path).freshness.missing_for_explanations() == {}
+
+
+def test_without_the_kind_of_claims_it_is_unknown_what_a_claim_asks_for(cluster: SmallCluster, tmp_path: Path) -> None:
+    cluster.absent.add("resourceclaims")
+    missing = listed(cluster, tmp_path).freshness.missing_for_explanations()
+    assert missing == {ResourceClaim: Missing("resourceclaims: the API server does not have resource.k8s.io/v1")}
 
 
 def test_nodes_and_pods_are_needed(cluster: SmallCluster, tmp_path: Path) -> None:

@@ -117,11 +117,10 @@ def test_a_claim_of_another_pod_is_told_in_the_words_of_the_release() -> None:
 def test_other_gates_than_the_default_ones_are_not_judged() -> None:
     plugin = DynamicResources()
     for release in map(rules_of, KNOWN):
-        assert (plugin.filters_in(release), plugin.scores_in(release)) == (True, release.release != KNOWN[0])
+        assert (plugin.unsupported(release), plugin.scores_in(release)) == ("", release.release != KNOWN[0])
     for gates in ({"DRAExtendedResource": True}, {"DRANodeAllocatableResources": True}):
         rules = rules_of(KNOWN[1] if "DRAExtendedResource" in gates else KNOWN[2], gates)
-        assert not plugin.filters_in(rules)
-        assert not plugin.scores_in(rules)
+        assert plugin.unsupported(rules).endswith(f", and {next(iter(gates))} is on")
 
 
 def scores(case: V1, release: str) -> Any:  # noqa: ANN401 - scores, or what is said instead
