@@ -118,7 +118,7 @@ def _mirror(line: Line) -> ClusterMirror:
 def _before(v1_object: Members) -> Members:
     """Return an earlier state of an object: a claim without its allocation, a slice without half of its devices."""
     spec = v1_object.get("spec") or {}
-    devices = spec.get("devices") or []
+    devices = spec.get("devices")
     fewer = {"devices": devices[1::2]} if isinstance(devices, list) else {}
     return {**v1_object, "status": {}, "spec": {**spec, **fewer, "selectors": [], "deviceSelector": {"pool": "x"}}}
 
