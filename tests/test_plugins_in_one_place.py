@@ -15,6 +15,7 @@ from core.explaining.obstacles import Turn
 from core.framework.interface import FilterPlugin, Plugin, ScorePlugin
 from core.plugins import DEFAULTS, EXPLAINED, PLUGINS
 from core.plugins.amounts import ClusterAmounts, NodeAmounts
+from core.plugins.dynamicresources.plugin import DynamicResources
 from core.profile import full_profile
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES, Release
@@ -93,7 +94,10 @@ def test_every_filter_of_a_release_registers_the_events_that_wake_a_pod(release:
 
 def test_every_remedy_is_searched_in_one_turn_of_its_own() -> None:
     turns = [
-        search.turn for each in map(_made, PLUGINS) if isinstance(each, Explained) for search in each.remedies.searches
+        search.turn
+        for each in (*map(_made, PLUGINS), DynamicResources())
+        if isinstance(each, Explained)
+        for search in each.remedies.searches
     ]
     assert {*turns} == {*Turn} - {Turn.WAIT}
 

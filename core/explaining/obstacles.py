@@ -122,17 +122,19 @@ class Turn(IntEnum):
     REPAIR = 4
     UNCORDON = 5
     LOWER_REQUEST = 6
-    SELECT_NAMESPACE = 7
-    HONOR = 8
-    MATCH_REVISION = 9
-    TOLERATE = 10
-    CHANGE_KEY = 11
-    RAISE_SKEW = 12
-    PREFER = 13
-    RELAX = 14
-    DROP = 15
-    LABEL = 16
-    ADD_PARTNER = 17
+    LOWER_DEVICES = 7
+    SELECT_NAMESPACE = 8
+    HONOR = 9
+    MATCH_REVISION = 10
+    TOLERATE = 11
+    CHANGE_KEY = 12
+    RAISE_SKEW = 13
+    PREFER = 14
+    RELAX = 15
+    CHANGE_DEVICE_CLASS = 16
+    DROP = 17
+    LABEL = 18
+    ADD_PARTNER = 19
 
 
 class Search(NamedTuple):

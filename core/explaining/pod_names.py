@@ -17,6 +17,7 @@ HIDDEN: Final = "(a pod of another namespace)"
 HIDDEN_NAMESPACE: Final = "(another namespace)"
 HIDDEN_OWNER: Final = "(of another namespace)"
 HIDDEN_BUDGET: Final = "(a budget of another namespace)"
+HIDDEN_CLAIM: Final = "(a claim of another namespace)"
 
 
 def every_namespace(_: str) -> bool:
@@ -45,6 +46,13 @@ class BudgetName(PodName):
 
     __slots__ = ()
     hidden = HIDDEN_BUDGET
+
+
+class ClaimName(PodName):
+    """NAMESPACE/NAME of a ResourceClaim. It is hidden like the pods that use the claim."""
+
+    __slots__ = ()
+    hidden = HIDDEN_CLAIM
 
 
 class OwnerName(PodName):

@@ -39,6 +39,7 @@ class Kind(Enum):
     UNCORDON_NODE = "uncordonNode"
     LOWER_REQUESTS = "lowerRequests"
     CORRECT_REQUIREMENTS = "correctRequirements"
+    CHANGE_DEVICE_CLASS = "changeDeviceClass"
     TOLERATE_TAINTS = "tolerateTaints"
     HONOR_POLICY = "honorPolicy"
     MATCH_REVISION = "matchRevision"

@@ -3,13 +3,14 @@
 A step changes the pod as a value (pod_steps.py), or the cluster as a fork.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
+from core.explaining.claim_steps import ClaimStep, free_claims
 from core.explaining.owners import DELETION_COST, ROLLED, UNRANKED, Way, belongs_to_node
 from core.explaining.pod_names import PodText
 from core.explaining.pod_steps import (
@@ -30,6 +31,7 @@ from core.explaining.pod_steps import (
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork, ForkError
+from core.objects.devices import ResourceSlice
 from core.objects.node import HOSTNAME, UNSCHEDULABLE, ZONE, Node
 from core.objects.pod import Pod, Taint
 
@@ -215,11 +217,12 @@ class RemovePod(Changing, frozen=True, gc=False):
         return "annotate pod ", self.pod, f" {DELETION_COST}, and "
 
     def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
-        """Suppose that the pod is gone."""
+        """Suppose that the pod is gone, and what happens to its claims."""
         pod = mirror.get_pod(self.uid)
         if pod is None:
             raise ForkError(f"pod {self.pod} is not there")
         fork.remove(pod)
+        free_claims(mirror, fork, pod)
 
 
 class RemakePod(Changing, frozen=True, gc=False):
@@ -252,7 +255,7 @@ class RemakePod(Changing, frozen=True, gc=False):
 
 
 class AddNode(Changing, frozen=True, gc=False):
-    """Add a node that is like an existing one, with its pods of DaemonSets and its static pods, and no others.
+    """Add a node that is like an existing one, with its devices, its pods of DaemonSets and its static pods.
 
     It has the labels, allocatable amounts, conditions, images and declared features of that node.
     kubernetes.io/hostname is its own name, and `labels` has other differing labels. It has the same taints, except for
@@ -284,9 +287,11 @@ class AddNode(Changing, frozen=True, gc=False):
         return f"add a node like {self.like}{other}" + (f" in zone {self.zone}{more}" if self.zone else "")
 
     def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
-        """Suppose that the node is there, with the pods that come with each node."""
+        """Suppose that the node is there, with the pods that come with each node, and with the same devices."""
         labels = {**self.labels, **dict.fromkeys(self.new_domains, _NEW)}
         fork.add_node(copy_of(_known(mirror, self.like), self.name, labels))
+        for each in slices_of_copy(mirror.objects(ResourceSlice).values(), self.like, self.name):
+            fork.add_object(each)
         for pod in mirror.pods_on(self.like):
             if belongs_to_node(pod):
                 fork.place(replace(pod, uid=f"{TENTATIVE}/{pod.uid}", volumes=()), self.name)
@@ -304,6 +309,7 @@ Step: TypeAlias = (
     | PreferTerm
     | SelectNamespace
     | RemakePod
+    | ClaimStep
     | SetLabel
     | Uncordon
     | RepairNode
@@ -355,6 +361,20 @@ def copy_of(node: Node, name: str, labels: Mapping[str, str] = NO_LABELS) -> Nod
     labels = {**node.labels, **own, **labels}
     taints = tuple(each for each in node.taints if _is_of_new_nodes(each) or not (is_trouble(each) or is_leaving(each)))
     return replace(node, name=name, labels=labels, taints=taints, unschedulable=False, uid="", resource_version="")
+
+
+def slices_of_copy(slices: Iterable[ResourceSlice], like: str, name: str) -> Iterator[ResourceSlice]:
+    """Yield the slices that a copy of a node brings: those for that node alone, as pools of their own."""
+    pools: dict[tuple[str, str], list[ResourceSlice]] = {}
+    for each in slices:
+        if each.nodes.node_name == like:
+            pools.setdefault((each.driver, each.pool), []).append(each)
+    for alike in pools.values():
+        newest = max(each.generation for each in alike)
+        copied = [each for each in alike if each.generation == newest]
+        for each in copied:
+            nodes = replace(each.nodes, node_name=name)
+            yield replace(each, name=f"{each.name}/{name}", pool=f"{each.pool}/{name}", nodes=nodes)
 
 
 def _known(mirror: ClusterMirror, name: str) -> Node:

@@ -191,12 +191,37 @@ class Fork:
 
         Raises WhatIfError if there is one of that name.
         """
-        kind, store = type(added), self._objects.of(type(added))
-        if added.full_name in store.values:
-            raise ForkError(f"{kind.__name__} {added.full_name} cannot be added: there is one of that name")
-        store.fork(added.full_name, added)
+        if added.full_name in self._objects.of(type(added)).values:
+            raise ForkError(f"{type(added).__name__} {added.full_name} cannot be added: there is one of that name")
         self._steps.append(_Step(partial(self._take_object, added)))
-        self._tell(ObjectChange(kind, NO_SLOT, None, added))
+        self._put_object(added)
+
+    def change_object(self, changed: Object) -> None:
+        """Suppose another state of an object of a kind without a rule of its own. Its name identifies it.
+
+        Raises WhatIfError if there is no such object.
+        """
+        before = self._object(changed)
+        self._steps.append(_Step(partial(self._put_object, before)))
+        self._put_object(changed)
+
+    def remove_object(self, gone: Object) -> None:
+        """Suppose that an object of a kind without a rule of its own is gone. Raises WhatIfError as `change_object`."""
+        before = self._object(gone)
+        self._steps.append(_Step(partial(self._put_object, before)))
+        self._take_object(before)
+
+    def _object(self, named: Object) -> Object:
+        found: Object | None = self._objects.of(type(named)).values.get(named.full_name)
+        if found is None:
+            raise ForkError(f"{type(named).__name__} {named.full_name} cannot be changed: there is none of that name")
+        return found
+
+    def _put_object(self, present: Object) -> None:
+        store = self._objects.of(type(present))
+        before = store.values.get(present.full_name)
+        store.fork(present.full_name, present)
+        self._tell(ObjectChange(type(present), NO_SLOT, before, present))
 
     # Undoing.
 

@@ -61,7 +61,7 @@ class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
     usage: UsageOnNode | None = None
     """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement. None if none is enabled."""
     facts: Sequence[str] = ()
-    """Any plugin: what it measured, in words and without names of pods. Numbers that programs read have a field."""
+    """Any plugin: what it measured, in words, names of pods as PodText. Numbers that programs read have a field."""
 
     def lines(self, when: Callable[[int], str]) -> Iterator[str]:
         """Yield the obstacles in words, plugin by plugin. `when` writes seconds since 1970 as a time."""

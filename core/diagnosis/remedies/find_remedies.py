@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.departures import Departures
 from core.diagnosis.remedies.new_nodes import more_nodes
+from core.explaining.claim_steps import LowerCapacity, LowerCount
 from core.explaining.decision import Decision
 from core.explaining.obstacles import MAX_STEPS, NEAREST, Obstacles, Proposal, Search, Turn
 from core.explaining.owners import Way, made_again
@@ -44,6 +45,7 @@ _OF_KIND: Final[Mapping[Kind, int]] = {
     Kind.TOLERATE_TAINTS: 30,
     Kind.RAISE_MAX_SKEW: 30,
     Kind.CHANGE_TOPOLOGY_KEY: 34,
+    Kind.CHANGE_DEVICE_CLASS: 34,
     Kind.PREFER_TERMS: 40,
     Kind.RELAX_SPREAD: 40,
     Kind.RUN_POD: 50,
@@ -253,6 +255,8 @@ def cost(decision: Decision, kind: Kind, steps: Sequence[Step]) -> int:
     for step in steps:
         if isinstance(step, LowerRequest):
             found += _OF_WHOLE_REQUEST * step.by // max(requests.get(step.resource, 0), 1)
+        elif isinstance(step, LowerCount | LowerCapacity):
+            found += _OF_WHOLE_REQUEST * step.by // (step.by + step.to)
         elif isinstance(step, TolerateTaint):
             found += _OF_CONTROL_PLANE * (step.key in _CONTROL_PLANE - _required_keys(decision.pod))
         elif isinstance(step, RemovePod) and step.way in _BY_ITSELF:

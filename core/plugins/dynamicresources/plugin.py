@@ -11,7 +11,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.events import Kind
-from core.explaining.explained import Explained
 from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
 from core.framework.scores import default_normalize
@@ -33,6 +32,7 @@ from core.plugins.dynamicresources.allocator import (
 )
 from core.plugins.dynamicresources.claims import ClaimError, claims_of, reads_of_claims, refuse_unknown_classes
 from core.plugins.dynamicresources.constraints import WantedClaim
+from core.plugins.dynamicresources.explaining import ExplainedDevices
 from core.plugins.dynamicresources.extended import claim_for_extended, extended, provided_on, requests_for
 from core.plugins.dynamicresources.gates import gates_of, unsupported
 from core.plugins.dynamicresources.inventory import Inventory
@@ -288,7 +288,7 @@ _INVALIDATED_BY: Final = (
 )
 
 
-class DynamicResources(Explained, FilterPlugin[Claims], ScorePlugin[Claims]):
+class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claims]):
     """Judges the devices of a node for the claims and extended resources of a pod, as the in-tree plugin.
 
     Only explanations judge by it. See DEVICES of core.plugins.

@@ -1,6 +1,7 @@
 """Pods and nodes that are supposed: plugins answer so, and afterwards the mirror is as before."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Final
 
 import pytest
@@ -80,6 +81,8 @@ def fork_much(forked: Fork) -> None:
     forked.place(replace(WAITING, labels={"app": "db"}, namespace="elsewhere"), "newer")
     forked.put_back("other")
     forked.add_object(CLAIM)
+    forked.change_object(replace(CLAIM, volume="v"))
+    forked.remove_object(CLAIM)
 
 
 def fork_and_raise(mirror: ClusterMirror) -> None:
@@ -112,6 +115,20 @@ def test_states_that_plugins_derive_are_told_and_other_listeners_are_not() -> No
         PodChange(slot, None, FIRST),
     ]
     assert other.changes == []
+
+
+def test_an_object_is_supposed_changed_or_gone() -> None:
+    mirror, bound = cluster(), replace(CLAIM, volume="v")
+    tell(mirror, "Add", CLAIM)
+    derived, claims, before = mirror.derived(Reported), mirror.objects(PersistentVolumeClaim), seen(mirror)
+    with mirror.fork() as forked:
+        forked.change_object(bound)
+        assert claims == {"default/data": bound}
+        forked.remove_object(CLAIM)
+        assert not claims
+    assert seen(mirror) == before
+    there = [CLAIM, bound, None, bound, CLAIM]
+    assert derived.changes == [ObjectChange(PersistentVolumeClaim, NO_SLOT, *each) for each in pairwise(there)]
 
 
 @pytest.mark.parametrize("as_running", [False, True])
@@ -274,6 +291,14 @@ CONTRADICTIONS: Final[dict[str, tuple[Callable[[Fork], object], str]]] = {
     "add-claim": (
         lambda forked: forked.add_object(CLAIM),
         "PersistentVolumeClaim default/data cannot be added: there is one of that name",
+    ),
+    "change-unknown-object": (
+        lambda forked: forked.change_object(replace(CLAIM, name="other")),
+        "PersistentVolumeClaim default/other cannot be changed: there is none of that name",
+    ),
+    "remove-unknown-object": (
+        lambda forked: forked.remove_object(replace(CLAIM, name="other")),
+        "PersistentVolumeClaim default/other cannot be changed: there is none of that name",
     ),
 }
 

@@ -1,0 +1,214 @@
+"""What may be proposed where a pod lacks devices. Nothing of it has been tried yet."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from core.explaining.claim_steps import (
+    ChangeDeviceClass,
+    DropConstraint,
+    DropSelector,
+    LowerCapacity,
+    LowerCount,
+    TolerateDeviceTaint,
+    is_made_for,
+)
+from core.explaining.obstacles import NEAREST, Candidates, Gone, Obstacles, Proposal, Search, Turn
+from core.explaining.pod_names import ClaimName
+from core.explaining.remedy import Step
+from core.explaining.typos import mistaken
+from core.mirror.topology import Int64Array, IntpArray
+from core.objects.devices import ALL, Constraint, DeviceID, ResourceClaim
+from core.objects.kinds import DeviceClass
+from core.plugins.dynamicresources.pools import PoolDevice
+from core.plugins.dynamicresources.sentences import largest_group, nearest, survey_of
+from core.plugins.dynamicresources.survey import NAME, Found, State, Survey, holders_of, untolerated
+
+_MAX_CLASSES: Final = 4
+"""How many classes are tried."""
+_MAX_DEVICES: Final = 1024
+"""How many devices are looked at, at equal distances, for the classes that they are of."""
+
+
+def _survey(obstacles: Obstacles) -> Survey | None:
+    return survey_of(obstacles.decision)
+
+
+def _holders(obstacles: Obstacles) -> Mapping[DeviceID, Sequence[ResourceClaim]]:
+    return holders_of(obstacles.decision)
+
+
+def _nearest(obstacles: Obstacles) -> Sequence[int]:
+    """Return the nearest of the nodes that only devices keep the pod from."""
+    survey, positions = obstacles.once(_survey), obstacles.only({NAME})
+    return () if survey is None else nearest(survey, positions)[:NEAREST]
+
+
+def _found_on(obstacles: Obstacles, position: int) -> Sequence[tuple[ResourceClaim, Found]]:
+    """Return the devices of a node for the requests of claims that can be made again."""
+    survey, claims = obstacles.once(_survey), obstacles.decision.mirror.objects(ResourceClaim)
+    found = () if survey is None else survey.on(position)
+    return [(claims[each.claim], each) for each in found if each.claim in claims]
+
+
+def _claims(obstacles: Obstacles) -> Sequence[ResourceClaim]:
+    """Return the claims of the pod that no pod has devices by."""
+    decision = obstacles.decision
+    stored = decision.mirror.objects(ResourceClaim)
+    named = [stored.get(f"{decision.pod.namespace}/{each.claim}") for each in decision.pod.resource_claims]
+    return [each for each in named if each is not None and each.allocation is None and not each.deleting]
+
+
+def _place(obstacles: Obstacles, claim: ResourceClaim) -> tuple[ClaimName, bool]:
+    return ClaimName(claim.full_name), is_made_for(claim, obstacles.decision.pod)
+
+
+def _lower_counts(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose the most devices that the nearest nodes have for each request."""
+    for position in _nearest(obstacles):
+        found = _found_on(obstacles, position)
+        short = [(claim, each) for claim, each in found if each.missing]
+        if short and all(each.free and each.wanted.request.mode != ALL for _, each in short):
+            steps = [_lowered(obstacles, claim, each, len(each.free)) for claim, each in short]
+            yield Proposal(obstacles.decision.batch.names[position], steps)
+        for claim, each in () if short else found:
+            count = each.wanted.request.count
+            if each.wanted.request.mode == ALL:
+                continue
+            groups = {largest_group([each], one) for one in claim.constraints}
+            for to in sorted({to for to in (*groups, count - 1) if 0 < to < count}, reverse=True):
+                step = _lowered(obstacles, claim, each, to)
+                yield Proposal(obstacles.decision.batch.names[position], [step])
+
+
+def _lower_capacities(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to ask for the most of each capacity that a device of the nearest nodes has left."""
+    survey = obstacles.once(_survey)
+    if survey is None:
+        return
+    for position in _nearest(obstacles):
+        for claim, found in _found_on(obstacles, position):
+            for device in (*found.devices.get(State.FULL, ()), *found.devices.get(State.TOO_SMALL, ())):
+                place = *_place(obstacles, claim), found.wanted.full_name
+                left = {name: survey.left(device, name) or 0 for name, _ in found.wanted.request.capacities or ()}
+                less = [(name, of) for name, of in found.wanted.request.capacities or () if 0 < left[name] < of]
+                steps = [LowerCapacity(*place, name, of - left[name], left[name]) for name, of in less]
+                if steps:
+                    yield Proposal(obstacles.decision.batch.names[position], steps)
+
+
+def _lower(obstacles: Obstacles) -> Iterator[Proposal]:
+    yield from _lower_counts(obstacles)
+    yield from _lower_capacities(obstacles)
+
+
+def _lowered(obstacles: Obstacles, claim: ResourceClaim, found: Found, to: int) -> Step:
+    by = found.wanted.request.count - to
+    return LowerCount(*_place(obstacles, claim), found.wanted.full_name, by, to)
+
+
+def _tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to tolerate the taints of as many devices as are missing, those with the fewest taints."""
+    for position in _nearest(obstacles):
+        steps: dict[Step, None] = {}
+        for claim, found in _found_on(obstacles, position):
+            tainted = [untolerated(each, found.wanted) for each in found.devices.get(State.TAINTED, ())]
+            for taint in (taint for taints in sorted(tainted, key=len)[: found.missing] for taint in taints):
+                place = *_place(obstacles, claim), found.wanted.full_name
+                steps[TolerateDeviceTaint(*place, taint.key, taint.value, taint.effect)] = None
+        if steps:
+            yield Proposal(obstacles.decision.batch.names[position], [*steps])
+
+
+def _change_classes(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose a class whose name is probably meant, or another class for devices of the same driver."""
+    classes, survey = obstacles.decision.mirror.objects(DeviceClass), obstacles.once(_survey)
+    drivers = {} if survey is None or len(classes) < 2 else _drivers(survey)  # noqa: PLR2004  # there is another class
+    for claim in _claims(obstacles):
+        for name, request in _requests(claim):
+            others = sorted(each for each in classes if each != request)
+            if request in classes:
+                alike = [each for each in others if drivers.get(each, set()) & drivers.get(request, set())]
+            else:
+                alike = [each for each in others if mistaken(request, each)] or (others if len(others) == 1 else [])
+            for other in alike[:_MAX_CLASSES]:
+                step = ChangeDeviceClass(*_place(obstacles, claim), name, request, other)
+                yield Proposal(None, [step])
+
+
+def _requests(claim: ResourceClaim) -> Sequence[tuple[str, str]]:
+    """Return the requests of a claim, each with its class."""
+    found = []
+    for each in claim.requests:
+        if each.exactly is not None:
+            found.append((each.name, each.exactly.device_class))
+        found += [(f"{each.name}/{one.name}", one.device_class) for one in each.first_available]
+    return found
+
+
+def _drivers(survey: Survey) -> dict[str, set[str]]:
+    """Return the drivers of the devices of each class."""
+    selection, devices, found = survey.claims.inventory.selection, [*survey.devices()], {}
+    some = [devices[at] for at in np.linspace(0, len(devices) - 1, min(len(devices), _MAX_DEVICES)).astype(int)]
+    for name, each in survey.classes.items():
+        matchers = [selection.matcher(expression) for expression in each.selectors if expression is not None]
+        found[name] = {one.id.driver for one in some if all(of.of(one) is True for of in matchers)}
+    return found
+
+
+def _drop(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to do without one selector of a request, or without one constraint."""
+    for claim in _claims(obstacles):
+        place = _place(obstacles, claim)
+        for each in claim.requests:
+            subs = [(f"{each.name}/{one.name}", one) for one in each.first_available]
+            for name, request in [(each.name, each.exactly)] if each.exactly is not None else subs:
+                for selector in dict.fromkeys(request.selectors):
+                    if selector is not None:
+                        yield Proposal(None, [DropSelector(*place, name, selector)])
+        for number, constraint in enumerate(claim.constraints):
+            yield Proposal(None, [DropConstraint(*place, number, _attribute(constraint))])
+
+
+def _attribute(constraint: Constraint) -> str:
+    return constraint.match or constraint.distinct or ""
+
+
+def holding(obstacles: Obstacles, position: int) -> Candidates:
+    """Return the pods that alone use a claim with a device of a node, or with counters, that the pod could use."""
+    survey, holders = obstacles.once(_survey), obstacles.once(_holders)
+    if survey is None:
+        return {}
+    devices = {each.id for found in survey.on(position) for each in _in_the_way(survey, position, found)}
+    claims = {claim.full_name: claim for device in devices for claim in holders.get(device, ())}
+    claims |= {each.full_name: each for each in survey.claims.all if each.allocation is not None}
+    found = {}
+    for claim in claims.values():
+        users = [uid for uid in claim.reserved_for if uid != obstacles.decision.pod.uid]
+        pod = obstacles.decision.mirror.get_pod(users[0]) if len(users) == 1 else None
+        if pod is not None and pod.node_name:
+            found[pod.uid] = Gone(pod, pod.node_name)
+    return found
+
+
+def _in_the_way(survey: Survey, position: int, found: Found) -> Sequence[PoolDevice]:
+    """Return the devices in use that a request could have, and those with counters that its devices consume."""
+    counted = {each.id[:2] for devices in found.devices.values() for each in devices if each.counters}
+    wholes = [pool.whole for pool in survey.pools(position) if pool.id in counted and pool.whole is not None]
+    beside = [device for whole in wholes for devices in whole.devices for device in devices]
+    return [*found.devices.get(State.HELD, ()), *found.devices.get(State.FULL, ()), *beside]
+
+
+def shortage(obstacles: Obstacles, positions: IntpArray) -> Int64Array | None:
+    """Return how much the pod lacks on each node."""
+    survey = obstacles.once(_survey)
+    return None if survey is None else np.array([survey.missing(each) for each in positions.tolist()], np.int64)
+
+
+SEARCHES: Final = (
+    Search(Turn.LOWER_DEVICES, _lower, most=1),
+    Search(Turn.TOLERATE, _tolerate),
+    Search(Turn.CHANGE_DEVICE_CLASS, _change_classes),
+    Search(Turn.DROP, _drop),
+)

@@ -1,0 +1,349 @@
+"""What is said of the devices for a pod: for each request in the cluster, and what a node lacks."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from core.explaining.claim_steps import amount_text, constraint_text
+from core.explaining.decision import Decision
+from core.explaining.pod_names import ClaimName, PodText, name_of
+from core.explaining.pod_steps import taint_text
+from core.explaining.typos import mistaken
+from core.explaining.words import counted, such_as
+from core.mirror.topology import IntpArray
+from core.objects.devices import ALL, Constraint, DeviceID, ResourceClaim
+from core.objects.kinds import DeviceClass
+from core.objects.pod import PodResourceClaim
+from core.plugins.dynamicresources.constraints import Wanted, WantedClaim
+from core.plugins.dynamicresources.extended import NAME as EXTENDED
+from core.plugins.dynamicresources.matching import Matcher, Reads
+from core.plugins.dynamicresources.pools import PoolDevice
+from core.plugins.dynamicresources.survey import NAME, Found, State, Survey, holders_of, untolerated
+
+if TYPE_CHECKING:
+    from core.plugins.dynamicresources.plugin import Claims
+
+_MAX_LISTED: Final = 5
+
+
+def survey_of(decision: Decision) -> Survey | None:
+    """Return the devices for the pod's claims. None if no node is judged by them."""
+    claims: Claims | None = decision.state_of(NAME)
+    return None if claims is None else Survey(decision, claims)
+
+
+def rejected(decision: Decision) -> IntpArray:
+    """Return the known nodes that the plugin rejects."""
+    refused = decision.refusing.get(NAME)
+    found: IntpArray = decision.known[:0] if refused is None else decision.known[refused[decision.known]]
+    return found
+
+
+def _alone(decision: Decision, positions: IntpArray) -> IntpArray:
+    """Return those of some nodes that no other plugin rejects, or all if there are none."""
+    others = [codes[positions] for plugin, codes in decision.refusing.items() if plugin != NAME]
+    left: IntpArray = positions[~np.any(others, axis=0)] if others else positions
+    return left if len(left) else positions
+
+
+def nearest(survey: Survey, positions: IntpArray) -> Sequence[int]:
+    """Return these nodes, those with most of what the pod needs first."""
+    return sorted(positions.tolist(), key=survey.missing)
+
+
+def in_cluster(decision: Decision, limit: int) -> Sequence[str]:
+    """Return what is to be said of all nodes, if the plugin rejects some node."""
+    positions, survey = rejected(decision), survey_of(decision)
+    if NAME not in decision.refusing:
+        return ()
+    if survey is None:
+        return [*_of_names(decision)][:limit]
+    found = [*_of_allocated(decision, survey)]
+    if survey.claims.must_allocate and len(positions):
+        speaker, everywhere = _Speaker(decision, survey), [*survey.everywhere()]
+        found += [speaker.in_cluster(*each) for each in everywhere][:limit]
+        if not len(decision.fitting):
+            first = nearest(survey, _alone(decision, positions))[0]
+            known = everywhere if len(decision.known) == 1 else [each for each in everywhere if not each[0].matching]
+            lines = speaker.on_node(first, {each.wanted.full_name for each, _ in known})
+            found += [PodText(f"{decision.batch.names[first]}: ", each) for each in lines]
+    return found
+
+
+def on_node(decision: Decision, position: int) -> Sequence[str]:
+    """Return what a node lacks, if the plugin rejects it."""
+    refused, survey = decision.refusing.get(NAME), survey_of(decision)
+    if refused is None or not refused[position] or survey is None:
+        return ()
+    return [*_Speaker(decision, survey).on_node(position)]
+
+
+# Claims that are not there, or have devices already.
+
+
+def _of_names(decision: Decision) -> Iterator[str]:
+    """Yield why the claims of the pod cannot be used at all."""
+    claims = decision.mirror.objects(ResourceClaim)
+    for each in decision.pod.resource_claims:
+        claim = claims.get(f"{decision.pod.namespace}/{each.claim}")
+        if claim is None:
+            yield _absent(decision, each)
+        elif claim.deleting:
+            yield PodText("claim ", ClaimName(claim.full_name), " is being deleted: the pod waits for another one")
+        elif each.of_template and (claim.controller is None or claim.controller.uid != decision.pod.uid):
+            yield PodText("claim ", ClaimName(claim.full_name), " was not made for this pod: delete it, so that it is")
+        else:
+            yield from _of_classes(decision, claim)
+
+
+def _absent(decision: Decision, each: PodResourceClaim) -> str:
+    if each.claim is None:
+        return f"claim {each.name}: not made from its template yet: the controller of resource claims makes it"
+    namespace, claims = decision.pod.namespace, decision.mirror.objects(ResourceClaim)
+    there = [one.name for one in claims.values() if one.namespace == namespace]
+    first = sorted(there, key=lambda name: (not mistaken(each.claim or "", name), name))[:_MAX_LISTED]
+    names = [piece for name in first for piece in (", ", ClaimName(f"{namespace}/{name}"))][1:]
+    absent = "claim ", ClaimName(f"{namespace}/{each.claim}"), " does not exist; claims of the namespace: "
+    return PodText(*absent, *(names or ["none"]))
+
+
+def _of_classes(decision: Decision, claim: ResourceClaim) -> Iterator[str]:
+    classes = decision.mirror.objects(DeviceClass)
+    for request in claim.requests if claim.allocation is None else ():
+        for each in request.first_available if request.exactly is None else (request.exactly,):
+            if each.device_class not in classes:
+                name = each.device_class
+                there = sorted(classes, key=lambda one: (not mistaken(name, one), one))[:_MAX_LISTED]
+                listed = f"DeviceClass {name} does not exist; DeviceClasses: {', '.join(there) or 'none'}"
+                yield PodText("claim ", ClaimName(claim.full_name), f", request {request.name}: {listed}")
+
+
+def _of_allocated(decision: Decision, survey: Survey) -> Iterator[str]:
+    """Yield where the devices of claims are that are allocated already."""
+    for claim in survey.claims.all:
+        allocation = claim.allocation
+        if allocation is None:
+            continue
+        nodes = [
+            node.name
+            for node in map(decision.node, decision.known.tolist())
+            if node is not None and (allocation.nodes is None or allocation.nodes.matches(node.labels, node.name))
+        ]
+        names = f", {such_as(nodes[:_MAX_LISTED], len(nodes))}" if nodes else " that there is"
+        where = f"{counted(len(nodes), 'node') if nodes else 'no node'}{names}"
+        devices = ", ".join(str(each.device) for each in allocation.devices[:_MAX_LISTED]) or "no device"
+        has = f" has {devices} already, for {where}"
+        bad = ", which cannot be bound" if allocation.unbindable else ""
+        users = [piece for piece in _users(decision, claim) if piece]
+        for_whom = ["; in use by ", *_separated(users)] if users else ["; no pod uses it"]
+        yield PodText("claim ", ClaimName(claim.full_name), has, bad, *for_whom)
+
+
+def _users(decision: Decision, claim: ResourceClaim) -> Sequence[str]:
+    pods = [decision.mirror.get_pod(uid) for uid in claim.reserved_for if uid != decision.pod.uid]
+    return [name_of(each) for each in pods if each is not None][:_MAX_LISTED]
+
+
+def _separated(pieces: Sequence[str]) -> list[str]:
+    return [each for piece in pieces for each in (", ", piece)][1:]
+
+
+class _Speaker:
+    """Says what keeps devices from requests, with the claims that hold them."""
+
+    def __init__(self, decision: Decision, survey: Survey) -> None:
+        self._decision = decision
+        self._survey = survey
+        self._holders: Mapping[DeviceID, Sequence[ResourceClaim]] | None = None
+
+    def in_cluster(self, found: Found, nodes: int) -> str:
+        """Return the devices of all nodes for one request."""
+        request = found.wanted.request
+        number = "all devices" if request.mode == ALL else counted(request.count, "device")
+        needs = f", request {found.wanted.full_name}: needs {number} of DeviceClass {request.device_class}"
+        of_pod = found.claim.endswith(f"/{EXTENDED}")
+        claim = ["extended resources"] if of_pod else ["claim ", ClaimName(found.claim)]
+        if not found.matching:
+            return PodText(*claim, needs, "; ", self._none_matches(found.wanted))
+        verb = "matches" if found.matching == 1 else "match"
+        match = f"; {counted(found.matching, 'device')} of {counted(nodes, 'node')} {verb}: "
+        return PodText(*claim, needs, match, self._states(found))
+
+    def on_node(self, position: int, stated: Collection[str] = ()) -> Iterator[str]:
+        """Yield what a node lacks. Of the requests in `stated`, all is said already."""
+        found, is_short = self._survey.on(position), False
+        for each in found:
+            is_short = is_short or each.missing > 0
+            if each.missing and each.wanted.full_name not in stated:
+                states = (": ", self._states(each)) if each.matching else ()
+                match = "matches" if each.matching == 1 else "match"
+                request = f"request {each.wanted.full_name} needs {each.needed}"
+                yield PodText(f"{request}, {each.matching or 'none'} {match}", *states)
+        for pool in self._survey.pools(position):
+            if pool.is_incomplete:
+                yield f"pool {pool} is incomplete: its driver has not published all ResourceSlices yet"
+            elif pool.invalid_reason:
+                yield f"pool {pool} is invalid: {pool.invalid_reason}"
+        if found and not is_short:
+            yield self._together(position, found)
+
+    def _states(self, found: Found) -> PodText:
+        texts: list[str] = []
+        for state in State:
+            devices = found.devices.get(state, ())
+            if devices:
+                texts.append(PodText(f"{len(devices):,} {state.value}", *self._detail(state, found)))
+        return PodText(*_separated(texts if found.free else [*texts, "none free"]))
+
+    def _detail(self, state: State, found: Found) -> Sequence[str]:
+        devices, wanted = found.devices[state], found.wanted
+        match state:
+            case State.HELD:
+                return self._held_by(devices)
+            case State.FULL:
+                held = self._held_by(devices, "; in use ")
+                return [f" ({self._amounts(devices, wanted, in_use=True)}", *held, ")"]
+            case State.TAINTED:
+                numbers = Counter(
+                    taint_text(each.key, each.value, each.effect)
+                    for device in devices
+                    for each in untolerated(device, wanted)
+                )
+                return [f" ({_most(numbers)})"]
+            case State.TOO_SMALL:
+                return [f" ({self._amounts(devices, wanted)})"]
+            case State.COUNTED_OUT:
+                held = () if State.HELD in found.devices else self._held_beside(devices)
+                return [f" ({self._counters(devices)}", *held, ")"]
+            case State.FREE:
+                return ()
+
+    def _held_by(self, devices: Sequence[PoolDevice], before: str = " ") -> Sequence[str]:
+        if self._holders is None:
+            self._holders = holders_of(self._decision)
+        numbers = Counter(
+            claim.full_name for device in {each.id for each in devices} for claim in self._holders.get(device, ())
+        )
+        claims, texts = self._decision.mirror.objects(ResourceClaim), []
+        for name, number in sorted(numbers.items(), key=lambda each: (-each[1], each[0]))[:_MAX_LISTED]:
+            users = _users(self._decision, claims[name])
+            holder = users[0] if len(users) == 1 else PodText("claim ", ClaimName(name))
+            texts.append(PodText(holder, f" ({number:,})") if len(numbers) > 1 else PodText(holder))
+        more = [f" and {len(numbers) - len(texts):,} more"] if len(numbers) > len(texts) else []
+        return [f"{before}by ", *_separated(texts), *more] if texts else []
+
+    def _held_beside(self, devices: Sequence[PoolDevice]) -> Sequence[str]:
+        """Return who holds devices of the same pools, which consume the same counters."""
+        pools = {each.id[:2] for each in devices}
+        beside = [each for each in self._survey.devices() if each.id[:2] in pools and each.counters]
+        return self._held_by(beside, "; held ")
+
+    def _amounts(self, devices: Sequence[PoolDevice], wanted: Wanted, *, in_use: bool = False) -> str:
+        """Return what is requested of each capacity, and the most that a device has or has left."""
+        texts = []
+        for name, amount in wanted.request.capacities or ():
+            most = None
+            for each in devices:
+                left = self._survey.left(each, name)
+                most = most if left is None else max(left, most or 0)
+            has = "none has it" if most is None else f"most {'left' if in_use else 'is'} {amount_text(most)}"
+            texts.append(f"{name}: needs {amount_text(amount)}, {has}")
+        return "; ".join(texts) or "no capacity"
+
+    def _counters(self, devices: Sequence[PoolDevice]) -> str:
+        """Return the counter that the first of some devices lacks."""
+        first = devices[0]
+        for pool in (pool for at in self._decision.known.tolist() for pool in self._survey.pools(at)):
+            if pool.id == first.id[:2] and pool.whole is not None and first in pool.devices:
+                available = dict(self._survey.claims.inventory.usage_of(pool).available)
+                for key, amount in first.counters:
+                    if key in available and available[key] < amount:
+                        left = f"{amount_text(available[key])} left of {amount_text(pool.whole.counters[key])}"
+                        return f"{'/'.join(key)}: needs {amount_text(amount)}, {left}"
+        return "this release allocates no parts of devices"
+
+    def _none_matches(self, wanted: Wanted) -> str:
+        """Return which selector matches no device, and what devices have of that which it reads."""
+        left = [*self._survey.devices()]
+        if not left:
+            return "no pool that can be used has a device"
+        for of_class, _, matcher in wanted.matchers:
+            matching = [each for each in left if matcher.of(each) is True]
+            if not matching:
+                whose = f"of DeviceClass {of_class} " if of_class else ""
+                has = _has(left, matcher)
+                return f"the selector {whose}{matcher.expression} matches none of {counted(len(left), 'device')}{has}"
+            left = matching
+        return "no node can use the devices that match"
+
+    # Devices that would do one by one, but not together.
+
+    def _together(self, position: int, found: Sequence[Found]) -> str:
+        wanted = self._survey.demand(position)
+        for at, claim in enumerate(wanted):
+            for number, constraint in enumerate(claim.constraints):
+                others = claim.constraints[:number] + claim.constraints[number + 1 :]
+                left = [*wanted[:at], claim._replace(constraints=others), *wanted[at + 1 :]]
+                if self._survey.fits_without(position, left):
+                    return self._constraint(claim, constraint, found)
+        free = [each for one in found for each in one.free]
+        needed = sum(each.needed for each in found)
+        counters = {key: 0 for each in free for key, _ in each.counters}
+        for each in free[:needed]:
+            for key, amount in each.counters:
+                counters[key] += amount
+        text = f"needs {needed} together, and {len({each.id for each in free})} free one by one"
+        if counters:
+            taken = (f"{amount_text(of)} of {'/'.join(key)}" for key, of in counters.items())
+            text += f", which take {', '.join(taken)}"
+        return f"{text}: not enough for all at once"
+
+    def _constraint(self, claim: WantedClaim, constraint: Constraint, found: Sequence[Found]) -> str:
+        concerned = [
+            each
+            for each in found
+            if each.claim == claim.name and (not constraint.requests or each.wanted.base in constraint.requests)
+        ]
+        name = constraint.match or constraint.distinct or ""
+        free = {each.id: each for one in concerned for each in one.free}
+        values = Counter(_value(each, name) for each in free.values())
+        needed = sum(each.needed for each in concerned)
+        same = "the same value" if constraint.match else "different values"
+        return f"{constraint_text(constraint)}: needs {needed} devices with {same}; free are {_most(values)}"
+
+
+def largest_group(found: Sequence[Found], constraint: Constraint) -> int:
+    """Return how many free devices can be chosen under a constraint, if it were the only one."""
+    name = constraint.match or constraint.distinct or ""
+    values = Counter(_value(each, name) for one in found for each in one.free if each.attribute(name) is not None)
+    return max(values.values(), default=0) if constraint.match else len(values)
+
+
+def _value(device: PoolDevice, name: str) -> str:
+    found = device.attribute(name)
+    return "none" if found is None else str(found.value)
+
+
+def _has(devices: Sequence[PoolDevice], matcher: Matcher) -> str:
+    """Return the values of what a selector reads, most first. Names are in `reads` with and without their domain."""
+    reads = matcher.reads or Reads()
+    texts = [
+        f"{name.partition('/')[2]} {_most(Counter(_value(each, name) for each in devices))}"
+        for name in sorted(each for each in reads.attributes if "/" in each)
+    ]
+    for name in sorted(each.partition("/")[2] for each in reads.capacities if "/" in each):
+        amounts = Counter(each.device.capacity.get(name) for each in devices)
+        texts.append(f"{name} {_most(Counter({amount_text(k.value) if k else 'none': n for k, n in amounts.items()}))}")
+    if not texts and "device.driver" in matcher.expression:
+        texts.append(f"driver {_most(Counter(each.id.driver for each in devices))}")
+    return f"; they have {' and '.join(texts)}" if texts else ""
+
+
+def _most(numbers: Mapping[str, int]) -> str:
+    listed = sorted(numbers.items(), key=lambda each: (-each[1], each[0]))[:_MAX_LISTED]
+    more = f" and {len(numbers) - len(listed):,} other values" if len(numbers) > len(listed) else ""
+    if len(numbers) == 1:
+        return listed[0][0]
+    return ", ".join(f"{value} ({number:,})" for value, number in listed) + more

@@ -1,0 +1,233 @@
+"""Which devices would do for each request of a pod, and what keeps the others from it, for explanations.
+
+The allocator decides. This only counts: a device is judged by itself, without what else the pod asks for.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from core.explaining.decision import Decision
+from core.objects.devices import ALL, DeviceID, ResourceClaim
+from core.objects.kinds import DeviceClass
+from core.objects.node import Node
+from core.objects.pod import KEEP_PODS_OFF, Taint
+from core.plugins.dynamicresources.allocator import (
+    AllocationError,
+    OnThisNodeError,
+    Search,
+    UndecidedError,
+)
+from core.plugins.dynamicresources.capacities import NOTHING, Amounts, CapacityError, fits
+from core.plugins.dynamicresources.constraints import Wanted, WantedClaim
+from core.plugins.dynamicresources.pools import Pool, PoolDevice, PoolError, is_chosen
+
+if TYPE_CHECKING:
+    from core.plugins.dynamicresources.plugin import Claims
+
+NAME: Final = "DynamicResources"
+_NONE_MATCHES: Final = 500
+"""What a request lacks, in thousandths, where not even a device that is in use would do."""
+
+
+class State(Enum):
+    """What keeps a device that the selectors match from a request."""
+
+    FREE = "free"
+    HELD = "held"
+    TAINTED = "tainted"
+    TOO_SMALL = "too small"
+    FULL = "full"
+    """It can be shared, but too much of it is in use."""
+    COUNTED_OUT = "short of counters"
+
+
+class Found(NamedTuple):
+    """The matching devices for one request of a claim, on one node or in the cluster."""
+
+    claim: str
+    """NAMESPACE/NAME"""
+    wanted: Wanted
+    devices: Mapping[State, Sequence[PoolDevice]]
+
+    @property
+    def matching(self) -> int:
+        """How many devices the selectors match."""
+        return sum(map(len, self.devices.values()))
+
+    @property
+    def free(self) -> Sequence[PoolDevice]:
+        """The devices that it could have."""
+        return self.devices.get(State.FREE, ())
+
+    @property
+    def needed(self) -> int:
+        """How many devices it needs: if it asks for all, as many as match, and at least one."""
+        return max(1, self.matching) if self.wanted.request.mode == ALL else self.wanted.request.count
+
+    @property
+    def missing(self) -> int:
+        """How many devices are missing."""
+        return max(0, self.needed - len(self.free))
+
+
+class Survey:
+    """The devices of the known nodes of a decision, for the claims that are to be allocated."""
+
+    def __init__(self, decision: Decision, claims: "Claims") -> None:
+        self.claims: Final = claims
+        self.classes: Final = decision.mirror.objects(DeviceClass)
+        self._decision = decision
+        self._seen: dict[tuple[int, str, str], tuple[Pool, Mapping[State, Sequence[PoolDevice]]]] = {}
+
+    def node(self, position: int) -> Node | None:
+        """Return a node of the decision."""
+        return self._decision.node(position)
+
+    def demand(self, position: int) -> Sequence[WantedClaim]:
+        """Return what is to be allocated on a node."""
+        node = self.node(position)
+        if node is None:
+            return ()
+        with suppress(UndecidedError):
+            return self.claims.wanted(self.claims.provided(node)).claims
+        return ()
+
+    def pools(self, position: int) -> Sequence[Pool]:
+        """Return the pools of a node, none if they are not known."""
+        node = self.node(position)
+        if node is None:
+            return ()
+        with suppress(PoolError):
+            return self.claims.pools_of(int(self._decision.batch.slots[position]), node)
+        return ()
+
+    def on(self, position: int) -> Sequence[Found]:
+        """Return the devices of a node for each request. Of several alternatives, the one that lacks the fewest."""
+        found, pools, node = [], self.pools(position), self.node(position)
+        for claim in self.demand(position) if node is not None else ():
+            for alternatives in claim.requests:
+                each = [Found(claim.name, wanted, self._in(pools, claim.name, wanted, node)) for wanted in alternatives]
+                found.append(min(each, key=lambda one: one.missing / max(one.needed, 1)))
+        return found
+
+    def everywhere(self) -> Iterator[tuple[Found, int]]:
+        """Yield for each request and alternative the devices of all known nodes, and on how many nodes they are."""
+        totals: dict[tuple[str, str], tuple[Wanted, dict[State, dict[DeviceID, PoolDevice]]]] = {}
+        nodes: Counter[tuple[str, str]] = Counter()
+        for position in self._decision.known.tolist():
+            pools, node = self.pools(position), self.node(position)
+            for claim in self.demand(position) if node is not None else ():
+                for wanted in (wanted for alternatives in claim.requests for wanted in alternatives):
+                    key = claim.name, wanted.full_name
+                    _, total = totals.setdefault(key, (wanted, {}))
+                    found = self._in(pools, claim.name, wanted, node)
+                    nodes[key] += any(found.values())
+                    for state, devices in found.items():
+                        total.setdefault(state, {}).update((device.id, device) for device in devices)
+        for key, (wanted, total) in totals.items():
+            yield Found(key[0], wanted, {state: [*each.values()] for state, each in total.items()}), nodes[key]
+
+    def missing(self, position: int) -> int:
+        """Return how many thousandths of its devices the pod lacks on a node, and more where no device would do."""
+        short = [each for each in self.on(position) if each.missing]
+        return sum(1000 * each.missing // each.needed + _NONE_MATCHES * (not each.matching) for each in short)
+
+    def devices(self) -> Iterator[PoolDevice]:
+        """Yield all devices that some known node sees, each once."""
+        seen: set[int] = set()
+        for pool in (pool for position in self._decision.known.tolist() for pool in self.pools(position)):
+            if id(pool) not in seen:
+                seen.add(id(pool))
+                yield from pool.devices
+
+    def fits_without(self, position: int, left: Sequence[WantedClaim]) -> bool:
+        """Return whether a node would have the devices for other claims than the pod's."""
+        node, pools, inventory = self.node(position), self.pools(position), self.claims.inventory
+        if node is None:
+            return False
+        search = Search(left, pools, [inventory.usage_of(pool) for pool in pools], node, self.claims.gates)
+        with suppress(AllocationError, OnThisNodeError, UndecidedError):
+            return search.run()
+        return False
+
+    def _in(
+        self, pools: Sequence[Pool], claim: str, wanted: Wanted, node: Node | None
+    ) -> Mapping[State, Sequence[PoolDevice]]:
+        found: dict[State, list[PoolDevice]] = {}
+        for pool in pools:
+            key = id(pool), claim, wanted.full_name
+            known = self._seen.get(key)
+            if known is None:
+                known = pool, self._of(pool, wanted, node)
+                if not pool.is_local:
+                    self._seen[key] = known
+            for state, devices in known[1].items():
+                found.setdefault(state, []).extend(devices)
+        return found
+
+    def _of(self, pool: Pool, wanted: Wanted, node: Node | None) -> Mapping[State, Sequence[PoolDevice]]:
+        usage = self.claims.inventory.usage_of(pool)
+        shares, available = dict(usage.shares), dict(usage.available)
+        found: dict[State, list[PoolDevice]] = {}
+        for position, device in enumerate(pool.devices):
+            if not all(matcher.of(device) is True for _, _, matcher in wanted.matchers):
+                continue
+            if device.nodes is not None and (node is None or not is_chosen(device.nodes, node)):
+                continue
+            in_use = dict(shares.get(position) or ())
+            is_counted_out = position not in shares and any(available.get(key, 0) < of for key, of in device.counters)
+            is_held = position in usage.taken and not wanted.request.admin_access
+            state = self._state(device, wanted, in_use, is_held=is_held, is_counted_out=is_counted_out)
+            found.setdefault(state, []).append(device)
+        return found
+
+    def _state(
+        self, device: PoolDevice, wanted: Wanted, in_use: Amounts, *, is_held: bool, is_counted_out: bool
+    ) -> State:
+        if untolerated(device, wanted):
+            return State.TAINTED
+        if not self.has(device, wanted, NOTHING):
+            return State.TOO_SMALL
+        if is_held:
+            return State.HELD
+        if not self.has(device, wanted, in_use):
+            return State.FULL
+        return State.COUNTED_OUT if is_counted_out else State.FREE
+
+    def left(self, device: PoolDevice, capacity: str) -> int | None:
+        """Return how much of a capacity of a device is not in use. None if it has no such capacity."""
+        shares, found = self.claims.inventory.shares, device.device.capacity.get(capacity)
+        used = shares[device.id].amounts.get(capacity, 0) if device.id in shares else 0
+        return None if found is None else found.value - used
+
+    def has(self, device: PoolDevice, wanted: Wanted, in_use: Amounts) -> bool:
+        """Return whether a device has the capacities that are requested, besides what is in use."""
+        requested = dict(wanted.request.capacities or ())
+        if not self.claims.gates.shares or not device.device.capacity:
+            return not requested
+        try:
+            return fits(requested, device.device.capacity, in_use, NOTHING, fixed=self.claims.gates.fixed)
+        except CapacityError:
+            return False
+
+
+def untolerated(device: PoolDevice, wanted: Wanted) -> Sequence[Taint]:
+    """Return the taints of a device that keep a request off it."""
+    return [
+        taint
+        for taint in device.taints
+        if taint.effect in KEEP_PODS_OFF and not any(each.tolerates(taint) for each in wanted.request.tolerations)
+    ]
+
+
+def holders_of(decision: Decision) -> Mapping[DeviceID, Sequence[ResourceClaim]]:
+    """Return the claims that hold each device. Costs a pass over all claims."""
+    found: dict[DeviceID, list[ResourceClaim]] = {}
+    for claim in decision.mirror.objects(ResourceClaim).values():
+        for each in () if claim.allocation is None else claim.allocation.devices:
+            if not each.admin_access:
+                found.setdefault(each.device, []).append(claim)
+    return found

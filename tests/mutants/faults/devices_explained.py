@@ -1,0 +1,52 @@
+"""Faults of what is said of devices, of the changes that are tried, and of the events that wake a pod."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+_EXPLAINING: Final = ("dynamicresources/test_explaining.py",)
+
+FAULTS: Final = (
+    Fault(
+        id="claim-of-a-pod-that-ends-keeps-its-devices",
+        breaks="A claim that no pod uses any more is supposed to keep its devices, so no pod to remove is proposed.",
+        old="reserved_for=left, allocation=claim.allocation if left else None)",
+        new="reserved_for=left, allocation=claim.allocation)",
+        tests=_EXPLAINING,
+    ),
+    Fault(
+        id="claim-that-another-pod-uses-is-freed",
+        breaks="A pod is proposed to be removed, although another one still uses its claim.",
+        old="reserved_for=left, allocation=claim.allocation if left else None)",
+        new="reserved_for=left, allocation=None)",
+        tests=_EXPLAINING,
+    ),
+    Fault(
+        id="claim-of-another-namespace-shown",
+        breaks="A tenant sees the name of a claim of a namespace whose pods it may not list.",
+        old='holder = users[0] if len(users) == 1 else PodText("claim ", ClaimName(name))',
+        new='holder = users[0] if len(users) == 1 else PodText("claim ", name)',
+        tests=_EXPLAINING,
+    ),
+    Fault(
+        id="every-claim-event-wakes",
+        breaks="A pod whose claim is missing is said to wait for changes of other claims, which kube-scheduler skips.",
+        old='        return action == "Add"\n    return action == "Update"',
+        new="        return True\n    return True",
+        tests=_EXPLAINING,
+    ),
+    Fault(
+        id="device-in-use-counted-as-free",
+        breaks="A device that a claim holds is counted among the free ones.",
+        old="            is_held = position in usage.taken and not wanted.request.admin_access",
+        new="            is_held = False",
+        tests=_EXPLAINING,
+    ),
+    Fault(
+        id="copied-node-without-devices",
+        breaks="A node that is supposed like another one has none of its devices.",
+        old="        if each.nodes.node_name == like:",
+        new="        if each.nodes.node_name == name:",
+        tests=_EXPLAINING,
+    ),
+)
