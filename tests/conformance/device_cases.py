@@ -39,6 +39,7 @@ _DEFAULT_FILTERS: Final = [each for each in _DEFAULTS.values() if issubclass(eac
 _FITS: Final = "Success"
 _SCORES: Final = ("raw_scores_feasible", "normalized_feasible", "score_error")
 _words_of_cel: Final = re.compile(r"(CEL (?:compile|runtime) error: ).*", re.DOTALL)
+_of_the_framework: Final = re.compile(r'^running "\w+" filter plugin: ')
 _a_device: Final = re.compile(r"(?<= on device )\S+(?=:)|(?<=cannot add device )\S+|(?<=resource pool )\S+")
 _of_a_value: Final = re.compile(r"(failed to perform node selection for |'s range arithmetic).*", re.DOTALL)
 
@@ -97,8 +98,7 @@ def _full(line: Line, mirror: ClusterMirror) -> Members:
 
 
 def _told(plugin: str, status: Status) -> Members:
-    prefix = f'running "{plugin}" filter plugin: ' if status.code is Code.ERROR else ""
-    return {"code": status.code.label, "plugin": plugin, "reasons": [f"{prefix}{each}" for each in status.reasons]}
+    return {"code": status.code.label, "plugin": plugin, "reasons": list(status.reasons)}
 
 
 def _mirror(line: Line) -> ClusterMirror:
@@ -232,14 +232,18 @@ def _of_node(members: Members, name: str) -> str:
 
 
 def _comparable(failed: Mapping[str, Members]) -> dict[str, Members]:
-    """Return verdicts without the words of cel-go and the text of a node selector or an amount."""
+    """Return verdicts without the words of cel-go and of the framework, a node selector and an amount."""
     return {
         name: {
             **each,
-            "reasons": sorted(_of_a_value.sub(r"\1", _words_of_cel.sub(r"\1", reason)) for reason in each["reasons"]),
+            "reasons": sorted(map(_essential, each["reasons"])),
         }
         for name, each in failed.items()
     }
+
+
+def _essential(reason: str) -> str:
+    return _of_the_framework.sub("", _of_a_value.sub(r"\1", _words_of_cel.sub(r"\1", reason)))
 
 
 def _allocated(claims: Mapping[str, Members]) -> dict[str, Members]:
