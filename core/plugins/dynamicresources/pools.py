@@ -194,14 +194,16 @@ class Slices:
             self.put(each)
 
     def put(self, each: ResourceSlice) -> None:
-        """Add a slice."""
+        """Add a slice. The nodes of one that is left out are not read."""
         self._merged.clear()
+        self.of_pool.setdefault((each.driver, each.pool), {})[each.name] = each
+        if not self._is_used(each):
+            return
         if self._is_per_device(each):
             names = [device.nodes.node_name for device in each.devices]
             self._per_device[each.name] = each, frozenset(names) if all(names) else None
         else:
             self._beside(each)[each.name] = each
-        self.of_pool.setdefault((each.driver, each.pool), {})[each.name] = each
 
     def remove(self, each: ResourceSlice) -> None:
         """Remove a slice."""
@@ -215,10 +217,14 @@ class Slices:
             return
         beside = self._beside(each)
         beside.pop(each.name, None)
-        if not beside:
-            self._of_node.pop(each.nodes.node_name, None)
-            self._chosen.pop(each.nodes, None)
-            self.counted.pop((each.driver, each.pool), None)
+        if beside:
+            return
+        if self.is_counted(each):
+            del self.counted[each.driver, each.pool]
+        elif each.nodes.node_name:
+            del self._of_node[each.nodes.node_name]
+        else:
+            del self._chosen[each.nodes]
 
     def has_own(self, node_name: str) -> bool:
         """Return whether there are slices for a node alone."""
@@ -269,11 +275,10 @@ class Slices:
     ) -> dict[PoolID, list[ResourceSlice]]:
         """Add slices to those of their pools, and the counters of these pools."""
         for each in slices:
-            if self._is_used(each):
-                _add(found, each)
-                for counted in self.counted.get((each.driver, each.pool), {}).values():
-                    if counted not in found[each.driver, each.pool]:
-                        _add(found, counted)
+            _add(found, each)
+            for counted in self.counted.get((each.driver, each.pool), {}).values():
+                if counted not in found[each.driver, each.pool]:
+                    _add(found, counted)
         return found
 
     def only_counted(self, pool_id: PoolID) -> list[ResourceSlice]:

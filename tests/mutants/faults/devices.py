@@ -143,4 +143,18 @@ FAULTS: Final = (
         new="    return rounded * _NANOS",
         tests=_ALLOCATOR,
     ),
+    Fault(
+        id="counters-take-the-slices-of-their-node-along",
+        breaks="In 1.36 a slice of counters that goes takes along the slices with devices of its node.",
+        old="            del self.counted[each.driver, each.pool]\n        elif",
+        new="            del self.counted[each.driver, each.pool]\n        if",
+        tests=_STREAMS,
+    ),
+    Fault(
+        id="nodes-of-a-slice-that-is-left-out-read",
+        breaks="A slice that a release leaves out makes nodes fail for its selector.",
+        old="        if not self._is_used(each):\n            return\n",
+        new="",
+        tests=_STREAMS,
+    ),
 )

@@ -33,8 +33,8 @@ OTHER: Final = {"cel": {"expression": 'device.driver == "other"'}}
 class Life:
     """A mirror of a world that changes, and how many nodes have devices for the pod."""
 
-    def __init__(self, case: V1) -> None:
-        self.mirror = ClusterMirror(rules=rules_of(RELEASES[-1]))
+    def __init__(self, case: V1, release: str = "1.37") -> None:
+        self.mirror = ClusterMirror(rules=rules_of(next(each for each in RELEASES if str(each) == release)))
         self.mirror.derived(DynamicResources.states[0])
         self._pod = decoded_pod(case["pod"])
         self._plugin = DynamicResources()
@@ -109,3 +109,21 @@ def test_a_rule_that_goes_takes_its_taint_along() -> None:
     rule = {"metadata": {"name": "r"}, "spec": {"deviceSelector": {"driver": DRIVER}, "taint": taint}}
     assert life.tell(DeviceTaintRule, rule) == 0
     assert life.tell(DeviceTaintRule, rule, "Delete") == 1
+
+
+def test_counters_that_are_changed_in_1_36_leave_the_other_slices_of_their_node() -> None:
+    counters = slice_of("c", [], count=2, sharedCounters=[{"name": "set", "counters": {"slots": {"value": "4"}}}])
+    life = Life(world([slice_of("s", [device("g")], count=2), counters], [claim([request()])]), "1.36")
+    assert life.fitting() == 1
+    assert life.tell(ResourceSlice, counters) == 1
+    assert life.tell(ResourceSlice, counters, "Delete") == 0
+    assert life.tell(ResourceSlice, counters) == 1
+
+
+def test_the_nodes_of_a_slice_that_is_left_out_are_not_read() -> None:
+    invalid = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": []}]}]}
+    counters = [{"name": "set", "counters": {"slots": {"value": "4"}}}]
+    left_out = slice_of("x", [], pool="other", sharedCounters=counters, nodeSelector=invalid)
+    case = world([slice_of("s", [device("g")]), left_out], [claim([request()])])
+    assert Life(case, "1.35").fitting() == 1
+    assert Life(case, "1.37").fitting() == 0
