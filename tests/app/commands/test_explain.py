@@ -182,6 +182,39 @@ def test_a_node_that_only_an_unjudged_device_could_accept_is_not_said_to_fit(fol
     assert " fits" not in claims
 
 
+def test_devices_of_a_dump_are_judged_or_the_command_adds_them(folder: Path) -> None:
+    api = {"apiVersion": "resource.k8s.io/v1"}
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example.com", "nodeName": "n1", "pool": pool, "devices": [{"name": "g0"}]}
+    slices = [api | {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": spec}]
+    requests = [{"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}]
+    claim = api | {"kind": "ResourceClaim", "spec": {"devices": {"requests": requests}}}
+    results = [{"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "g0"}]
+    mine = claim | {"metadata": {"name": "mine", "namespace": "default"}}
+    held = {"allocation": {"devices": {"results": results}}}
+    taken_by = claim | {"metadata": {"name": "other", "namespace": "default"}, "status": held}
+    pod = make_pod("p").obj() | {"spec": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "mine"}]}}
+    device_class = api | {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+    nodes = kinded(make_node("n1").allocatable(pods=10), make_namespace("default"))
+    plain = [*nodes, {"kind": "Pod", **pod}, device_class, mine]
+
+    def text(*objects: object) -> str:
+        (folder / "devices.json").write_bytes(as_json(listed(*objects)))
+        result = explain(
+            "--snapshot", f"{folder}/devices.json", "default/p", environment={"KINDRED_KUBERNETES": "1.36"}
+        )
+        return " ".join(result.stdout.split())
+
+    assert "fits on 1 of 1 node" in text(*plain, *slices)
+    taken = text(*plain, *slices, taken_by)
+    assert "fits on none of 1 node" in taken
+    assert "cannot allocate all claims (DynamicResources" in taken
+    lacking = text(*nodes, {"kind": "Pod", **pod}, mine)
+    assert "Not judged: DynamicResources: the dump has no deviceclasses" in lacking
+    assert "kubectl get -A -o json deviceclasses" in lacking
+    assert "may fit on 1 of 1 node" in lacking
+
+
 # A running service.
 
 
