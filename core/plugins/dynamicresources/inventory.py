@@ -377,6 +377,7 @@ class Inventory:
 
     def outcomes_of(self, content: Hashable) -> Outcomes:
         """Return what is known of some claims."""
+        self._odd_pools()  # changes what nodes see, so `changed_at` too
         found = self._outcomes.get(content)
         if found is None:
             found = self._outcomes[content] = Outcomes()

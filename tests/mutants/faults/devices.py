@@ -157,4 +157,11 @@ FAULTS: Final = (
         new="",
         tests=_STREAMS,
     ),
+    Fault(
+        id="counters-without-devices-not-seen",
+        breaks="In 1.36 nodes that were judged do not learn of a new pool that cannot be used.",
+        old="        self._odd_pools()  # changes",
+        new="        # changes",
+        tests=_STREAMS,
+    ),
 )

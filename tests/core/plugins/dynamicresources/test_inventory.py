@@ -127,3 +127,13 @@ def test_the_nodes_of_a_slice_that_is_left_out_are_not_read() -> None:
     case = world([slice_of("s", [device("g")]), left_out], [claim([request()])])
     assert Life(case, "1.35").fitting() == 1
     assert Life(case, "1.37").fitting() == 0
+
+
+def test_counters_without_devices_in_1_36_reach_nodes_that_were_judged_before() -> None:
+    sets = [{"name": "set", "counters": {}}]
+    counters = slice_of("c", [], "other", count=2, sharedCounters=sets, nodeName="gone")
+    every = claim([request(allocationMode="All", count=0)])
+    life = Life(world([slice_of("s", [device("g")], nodeName="n1")], [every], nodes=2), "1.36")
+    assert life.fitting() == 1
+    assert life.tell(ResourceSlice, counters) == 0
+    assert life.tell(ResourceSlice, counters, "Delete") == 1
