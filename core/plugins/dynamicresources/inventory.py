@@ -7,6 +7,7 @@ k8s.io/dynamic-resource-allocation resourceslice/tracker/tracker.go (applyPatche
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -299,7 +300,8 @@ class Inventory:
     def _pool(self, pool_id: PoolID, slices: list[ResourceSlice]) -> Pool | None:
         """Return the pool of some slices, or None if there are newer ones that they do not include."""
         known = self._pools.setdefault(pool_id, {})
-        key = tuple(sorted([each.name for each in slices]))
+        slices = sorted(slices, key=attrgetter("name"))  # the first one says how many there are
+        key = tuple([each.name for each in slices])
         pool = known.get(key)
         if pool is None:
             whole = self._whole(pool_id, slices)
