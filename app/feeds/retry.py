@@ -1,8 +1,8 @@
 """The effects of a failed request of a reflector: the wait before the next one, the resource's problem, and the log.
 
 Each resource waits for itself: 0.8 s, doubled with each failure up to 1.7 s, less up to a quarter of jitter. Then it
-takes its turn: retries of all resources are 0.1 s apart. So 20 resources notice a recovery within 2 s, and a replica
-sends at most 10 retries a second in an outage. client-go's 30 s are for thousands of clients.
+takes its turn: retries of all resources are 0.07 s apart. So 24 resources notice a recovery within 2 s, and a replica
+sends at most 15 retries a second in an outage. client-go's 30 s are for thousands of clients.
 
 A resource that alone fails for a minute, such as one without a rule of RBAC, waits up to 20 s. So it does not fill the
 audit log of the API server for ever.
@@ -51,7 +51,7 @@ class Timing(msgspec.Struct, frozen=True):
     backoff_longest: float = 1.7
     backoff_alone: float = 20.0
     """Longest wait of a resource that alone fails for a minute, or that fails by a bug of Kindred."""
-    gap: float = 0.1
+    gap: float = 0.07
     """Between two retries of the resources of a server. A request that follows no failure is made at once."""
     watch_timeout: int = 300
     """Requested duration of a watch: from this time to twice as long, so that not all watches end at once."""

@@ -26,7 +26,7 @@ from tests.virtual_time import run_in_virtual_time
 SEQUENCES: Final = tries(default=100, full=300)
 MAX_SECONDS: Final = 3.0
 WINDOW: Final = 3.0  # seconds
-RETRIES: Final = 10  # a second
+RETRIES: Final = 15  # a second
 PROBES: Final = 2
 PATIENCE: Final = 60.0  # seconds
 MEAN_GAP: Final = 5.0  # seconds between two faults
@@ -225,7 +225,7 @@ def test_all_resources_are_followed_within_3_s_of_the_server_being_well(after_ra
     assert p99.seconds <= MAX_SECONDS, after_random_sequences[-5:]
 
 
-def test_the_server_is_asked_at_most_10_times_a_second_while_it_is_not_well(
+def test_the_server_is_asked_at_most_15_times_a_second_while_it_is_not_well(
     after_random_sequences: list[Outcome],
 ) -> None:
     # Besides, a watch that ended normally is asked for at once, without a wait.
