@@ -36,6 +36,7 @@ from app.verbs.request import RecentPods
 from app.wiring.engine import apply_partition, create_cache, explained_profile, scheduler_profiles, served_profile
 from core.events import Kind, Missing
 from core.mirror.cluster import ClusterMirror
+from core.objects.devices import DeviceTaintRule
 from core.objects.kinds import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -164,10 +165,11 @@ def load_dump(settings: Settings, source: Source) -> Cluster:
 
 _TOGETHER: Final[Sequence[Collection[Kind]]] = (
     {kind for plugin in PLUGINS.values() if PersistentVolume in plugin.kinds for kind in plugin.kinds},
-    tuple(kind for kind in DEVICES.kinds if kind is not Node),
+    tuple(kind for kind in DEVICES.kinds if kind not in {Node, DeviceTaintRule}),
     (Service, ReplicaSet, StatefulSet, ReplicationController),
 )
-"""Kinds that the same rules read, so that one command gets all that is missing."""
+"""Kinds that the same rules read, so that one command gets all that is missing. DeviceTaintRule is apart, because
+servers before 1.37 lack it, and kubectl then prints nothing at all."""
 
 
 def _lacking(kinds: Collection[Kind], adding: str) -> Mapping[Kind, Missing]:

@@ -171,6 +171,11 @@ def test_a_text_that_is_no_profile_is_refused_by_what_is_wrong_with_it(text: str
     assert str(raised.value).startswith(message)
 
 
+def test_no_response_depends_on_devices() -> None:
+    with pytest.raises(ProfileError, match="unknown plugin DynamicResources; "):
+        parse_profile("full,DynamicResources")
+
+
 def test_an_unknown_name_is_told_every_name_that_there_is() -> None:
     with pytest.raises(ProfileError) as raised:
         parse_profile("PodToleratesNodeNoExecuteTaints")  # a part of TaintToleration, which nothing of today is

@@ -209,10 +209,11 @@ def test_devices_of_a_dump_are_judged_or_the_command_adds_them(folder: Path) -> 
     taken = text(*plain, *slices, taken_by)
     assert "fits on none of 1 node" in taken
     assert "cannot allocate all claims (DynamicResources" in taken
-    lacking = text(*nodes, {"kind": "Pod", **pod}, mine)
-    assert "Not judged: DynamicResources: the dump has no deviceclasses" in lacking
-    assert "kubectl get -A -o json deviceclasses" in lacking
-    assert "may fit on 1 of 1 node" in lacking
+    for more, kinds in (([mine], "deviceclasses"), ([device_class], "resourceslices,resourceclaims")):
+        lacking = text(*nodes, {"kind": "Pod", **pod}, *more)
+        assert f"Not judged: DynamicResources: the dump has no {kinds.replace(',', ', ')}" in lacking
+        assert f"kubectl get -A -o json {kinds} >>" in lacking
+        assert "may fit on 1 of 1 node" in lacking
 
 
 # A running service.

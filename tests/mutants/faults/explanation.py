@@ -237,6 +237,13 @@ FAULTS: Final = (
         tests=("test_not_judged.py", "test_explain.py"),
     ),
     Fault(
+        id="devices-in-profiles",
+        breaks="Responses to schedulers depend on devices, of which kube-scheduler alone knows those in flight.",
+        old="issubclass(each, FilterPlugin | ScorePlugin) and each is not DynamicResources",
+        new="issubclass(each, FilterPlugin | ScorePlugin)",
+        tests=("test_profile_text.py",),
+    ),
+    Fault(
         id="undecided-devices-said-to-fit",
         breaks="A node whose selector was not evaluated is said to fit.",
         old="            *self._undecided(),\n",

@@ -87,6 +87,21 @@ def test_podgroups_need_no_right(cluster: SmallCluster, why: Why) -> None:
     )
 
 
+def test_claims_need_no_right(cluster: SmallCluster, why: Why) -> None:
+    claiming = make_pod("claiming").in_namespace("shop").phase("Pending").obj()
+    claiming["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "gpu"}]
+    cluster.add("pods", claiming)
+    assert why("claiming", "--local").stdout.startswith("Pod shop/claiming fits on none of 3 nodes.\n")
+    plain = why("small", "--local").stdout
+    cluster.forbidden.add("list resourceclaims")
+    text = why("claiming", "--local").stdout
+    assert "may fit on" in text
+    assert "Not judged: DynamicResources: resourceclaims: not synced (forbidden); the RBAC rule" in " ".join(
+        text.split()
+    )
+    assert why("small", "--local").stdout == plain
+
+
 def test_all_rights_that_listing_needs_are_told_at_once(cluster: SmallCluster, why: Why) -> None:
     cluster.forbidden |= {"list nodes", "list pods", "list csinodes"}
     result = why("large", "--local")
