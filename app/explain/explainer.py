@@ -23,9 +23,11 @@ from core.diagnosis.wakes import AwaitedVictim, awaited_victims
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.classes import ClassEntry, PredicateCell, ScoreCell
 from core.events import NOT_MISSING, Object
+from core.explaining.claim_steps import free_claims
 from core.explaining.pod_names import PodName, PodText, Sees, every_namespace, name_of
 from core.gangs.scheduling_groups import scheduling_group_status
 from core.gangs.unit import UnitStatus
+from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork, ForkError
 from core.mirror.node_info import NodeBatch
 from core.mirror.work import WorkLimitError
@@ -201,7 +203,7 @@ class Explainer:
         # No await from here on: a decision needs one state of the mirror.
         victims = self.victims_of(found.pod)  # by the mirror without suppositions
         with self.mirror.fork() as fork, _work_is_limited():
-            _change(fork, request, found)
+            _change(self.mirror, fork, request, found)
             return replace(self._explained(request, found, detail), waits_for=victims)
 
     async def look(
@@ -218,7 +220,7 @@ class Explainer:
         """
         found = await self._found(request, sees)
         with self.mirror.fork() as fork, _work_is_limited():
-            _change(fork, request, found)
+            _change(self.mirror, fork, request, found)
             return at(self._diagnosis(found.pod, self._batch(request), score_all=score_all))
 
     def look_at(self, pod: Pod, at: Callable[[Diagnosis], Seen]) -> Seen:
@@ -337,13 +339,15 @@ class Explainer:
         )
 
 
-def _change(fork: Fork, request: ExplainRequest, found: _Found) -> None:
+def _change(mirror: ClusterMirror, fork: Fork, request: ExplainRequest, found: _Found) -> None:
     for place, node in enumerate(request.what_if.add_nodes):
         with _named(f"add_nodes[{place}]"):
             fork.add_node(node)
     for place, pod in enumerate(found.gone):
         with _named(f"remove[{place}]" if place < len(request.what_if.remove) else "pod"):
             fork.remove(pod)
+        if place < len(request.what_if.remove):
+            free_claims(mirror, fork, pod)
     for pod in found.replaced:
         fork.remove(pod)
     for each in found.made:

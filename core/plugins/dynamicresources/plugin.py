@@ -5,7 +5,7 @@ pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -39,6 +39,9 @@ from core.plugins.dynamicresources.inventory import Inventory
 from core.plugins.dynamicresources.matching import Reads
 from core.plugins.dynamicresources.pools import Pool, PoolError
 from core.releases.release import DeviceClassResources, Rules
+
+if TYPE_CHECKING:
+    from core.plugins.dynamicresources.survey import Survey
 
 NAME: Final = "DynamicResources"
 _REFUSED: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -86,6 +89,8 @@ class Claims:
         self.must_allocate = any(claim.allocation is None for claim in self.all)
         self.undecided: dict[str, str] = {}
         """Names of nodes that pass because they could not be judged, with the reason."""
+        self.survey: Survey | None = None
+        """What an explanation has counted."""
 
     def on(self, slot: int, node: Node) -> Outcome:
         """Return what becomes of the claims on a node, known or not."""

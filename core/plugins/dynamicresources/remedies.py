@@ -1,6 +1,6 @@
 """What may be proposed where a pod lacks devices. Nothing of it has been tried yet."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,11 +19,11 @@ from core.explaining.pod_names import ClaimName
 from core.explaining.remedy import Step
 from core.explaining.typos import mistaken
 from core.mirror.topology import Int64Array, IntpArray
-from core.objects.devices import ALL, Constraint, DeviceID, ResourceClaim
+from core.objects.devices import ALL, Constraint, ResourceClaim
 from core.objects.kinds import DeviceClass
 from core.plugins.dynamicresources.pools import PoolDevice
 from core.plugins.dynamicresources.sentences import largest_group, nearest, survey_of
-from core.plugins.dynamicresources.survey import NAME, Found, State, Survey, holders_of, untolerated
+from core.plugins.dynamicresources.survey import NAME, Found, State, Survey, untolerated
 
 _MAX_CLASSES: Final = 4
 """How many classes are tried."""
@@ -33,10 +33,6 @@ _MAX_DEVICES: Final = 1024
 
 def _survey(obstacles: Obstacles) -> Survey | None:
     return survey_of(obstacles.decision)
-
-
-def _holders(obstacles: Obstacles) -> Mapping[DeviceID, Sequence[ResourceClaim]]:
-    return holders_of(obstacles.decision)
 
 
 def _nearest(obstacles: Obstacles) -> Sequence[int]:
@@ -177,11 +173,11 @@ def _attribute(constraint: Constraint) -> str:
 
 def holding(obstacles: Obstacles, position: int) -> Candidates:
     """Return the pods that alone use a claim with a device of a node, or with counters, that the pod could use."""
-    survey, holders = obstacles.once(_survey), obstacles.once(_holders)
+    survey = obstacles.once(_survey)
     if survey is None:
         return {}
     devices = {each.id for found in survey.on(position) for each in _in_the_way(survey, position, found)}
-    claims = {claim.full_name: claim for device in devices for claim in holders.get(device, ())}
+    claims = {claim.full_name: claim for device in devices for claim in survey.holders.get(device, ())}
     claims |= {each.full_name: each for each in survey.claims.all if each.allocation is not None}
     found = {}
     for claim in claims.values():

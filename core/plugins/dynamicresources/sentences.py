@@ -13,14 +13,14 @@ from core.explaining.pod_steps import taint_text
 from core.explaining.typos import mistaken
 from core.explaining.words import counted, such_as
 from core.mirror.topology import IntpArray
-from core.objects.devices import ALL, Constraint, DeviceID, ResourceClaim
+from core.objects.devices import ALL, Constraint, ResourceClaim
 from core.objects.kinds import DeviceClass
 from core.objects.pod import PodResourceClaim
 from core.plugins.dynamicresources.constraints import Wanted, WantedClaim
 from core.plugins.dynamicresources.extended import NAME as EXTENDED
 from core.plugins.dynamicresources.matching import Matcher, Reads
 from core.plugins.dynamicresources.pools import PoolDevice
-from core.plugins.dynamicresources.survey import NAME, Found, State, Survey, holders_of, untolerated
+from core.plugins.dynamicresources.survey import NAME, Found, State, Survey, untolerated
 
 if TYPE_CHECKING:
     from core.plugins.dynamicresources.plugin import Claims
@@ -29,9 +29,11 @@ _MAX_LISTED: Final = 5
 
 
 def survey_of(decision: Decision) -> Survey | None:
-    """Return the devices for the pod's claims. None if no node is judged by them."""
+    """Return the devices for the pod's claims, counted once. None if no node is judged by them."""
     claims: Claims | None = decision.state_of(NAME)
-    return None if claims is None else Survey(decision, claims)
+    if claims is not None and claims.survey is None:
+        claims.survey = Survey(decision, claims)
+    return None if claims is None else claims.survey
 
 
 def rejected(decision: Decision) -> IntpArray:
@@ -156,7 +158,6 @@ class _Speaker:
     def __init__(self, decision: Decision, survey: Survey) -> None:
         self._decision = decision
         self._survey = survey
-        self._holders: Mapping[DeviceID, Sequence[ResourceClaim]] | None = None
 
     def in_cluster(self, found: Found, nodes: int) -> str:
         """Return the devices of all nodes for one request."""
@@ -221,10 +222,10 @@ class _Speaker:
                 return ()
 
     def _held_by(self, devices: Sequence[PoolDevice], before: str = " ") -> Sequence[str]:
-        if self._holders is None:
-            self._holders = holders_of(self._decision)
         numbers = Counter(
-            claim.full_name for device in {each.id for each in devices} for claim in self._holders.get(device, ())
+            claim.full_name
+            for device in {each.id for each in devices}
+            for claim in self._survey.holders.get(device, ())
         )
         claims, texts = self._decision.mirror.objects(ResourceClaim), []
         for name, number in sorted(numbers.items(), key=lambda each: (-each[1], each[0]))[:_MAX_LISTED]:
@@ -281,7 +282,7 @@ class _Speaker:
     # Devices that would do one by one, but not together.
 
     def _together(self, position: int, found: Sequence[Found]) -> str:
-        wanted = self._survey.demand(position)
+        wanted, _ = self._survey.demand(position)
         for at, claim in enumerate(wanted):
             for number, constraint in enumerate(claim.constraints):
                 others = claim.constraints[:number] + claim.constraints[number + 1 :]

@@ -4,9 +4,10 @@ The allocator decides. This only counts: a device is judged by itself, without w
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.explaining.decision import Decision
@@ -22,7 +23,8 @@ from core.plugins.dynamicresources.allocator import (
 )
 from core.plugins.dynamicresources.capacities import NOTHING, Amounts, CapacityError, fits
 from core.plugins.dynamicresources.constraints import Wanted, WantedClaim
-from core.plugins.dynamicresources.pools import Pool, PoolDevice, PoolError, is_chosen
+from core.plugins.dynamicresources.matching import Reads
+from core.plugins.dynamicresources.pools import Pool, PoolDevice, PoolError, Usage, is_chosen
 
 if TYPE_CHECKING:
     from core.plugins.dynamicresources.plugin import Claims
@@ -81,19 +83,30 @@ class Survey:
         self.classes: Final = decision.mirror.objects(DeviceClass)
         self._decision = decision
         self._seen: dict[tuple[int, str, str], tuple[Pool, Mapping[State, Sequence[PoolDevice]]]] = {}
+        self._alike: dict[Hashable, Mapping[State, Sequence[int]]] = {}
 
     def node(self, position: int) -> Node | None:
         """Return a node of the decision."""
         return self._decision.node(position)
 
-    def demand(self, position: int) -> Sequence[WantedClaim]:
-        """Return what is to be allocated on a node."""
+    @cached_property
+    def holders(self) -> Mapping[DeviceID, Sequence[ResourceClaim]]:
+        """The claims that hold each device. Costs a pass over all claims."""
+        found: dict[DeviceID, list[ResourceClaim]] = {}
+        for claim in self._decision.mirror.objects(ResourceClaim).values():
+            for each in () if claim.allocation is None else claim.allocation.devices:
+                if not each.admin_access:
+                    found.setdefault(each.device, []).append(claim)
+        return found
+
+    def demand(self, position: int) -> tuple[Sequence[WantedClaim], Reads | None]:
+        """Return what is to be allocated on a node, and the attributes that decide about it."""
         node = self.node(position)
-        if node is None:
-            return ()
-        with suppress(UndecidedError):
-            return self.claims.wanted(self.claims.provided(node)).claims
-        return ()
+        if node is not None:
+            with suppress(UndecidedError):
+                demand = self.claims.wanted(self.claims.provided(node))
+                return demand.claims, demand.reads
+        return (), None
 
     def pools(self, position: int) -> Sequence[Pool]:
         """Return the pools of a node, none if they are not known."""
@@ -106,10 +119,13 @@ class Survey:
 
     def on(self, position: int) -> Sequence[Found]:
         """Return the devices of a node for each request. Of several alternatives, the one that lacks the fewest."""
-        found, pools, node = [], self.pools(position), self.node(position)
-        for claim in self.demand(position) if node is not None else ():
+        found, pools, (demand, reads) = [], self.pools(position), self.demand(position)
+        for claim in demand:
             for alternatives in claim.requests:
-                each = [Found(claim.name, wanted, self._in(pools, claim.name, wanted, node)) for wanted in alternatives]
+                each = [
+                    Found(claim.name, wanted, self._in(position, pools, claim.name, wanted, reads))
+                    for wanted in alternatives
+                ]
                 found.append(min(each, key=lambda one: one.missing / max(one.needed, 1)))
         return found
 
@@ -118,12 +134,12 @@ class Survey:
         totals: dict[tuple[str, str], tuple[Wanted, dict[State, dict[DeviceID, PoolDevice]]]] = {}
         nodes: Counter[tuple[str, str]] = Counter()
         for position in self._decision.known.tolist():
-            pools, node = self.pools(position), self.node(position)
-            for claim in self.demand(position) if node is not None else ():
+            pools, (demand, reads) = self.pools(position), self.demand(position)
+            for claim in demand:
                 for wanted in (wanted for alternatives in claim.requests for wanted in alternatives):
                     key = claim.name, wanted.full_name
                     _, total = totals.setdefault(key, (wanted, {}))
-                    found = self._in(pools, claim.name, wanted, node)
+                    found = self._in(position, pools, claim.name, wanted, reads)
                     nodes[key] += any(found.values())
                     for state, devices in found.items():
                         total.setdefault(state, {}).update((device.id, device) for device in devices)
@@ -154,24 +170,31 @@ class Survey:
         return False
 
     def _in(
-        self, pools: Sequence[Pool], claim: str, wanted: Wanted, node: Node | None
+        self, at: int, pools: Sequence[Pool], claim: str, wanted: Wanted, reads: Reads | None
     ) -> Mapping[State, Sequence[PoolDevice]]:
         found: dict[State, list[PoolDevice]] = {}
         for pool in pools:
             key = id(pool), claim, wanted.full_name
             known = self._seen.get(key)
             if known is None:
-                known = pool, self._of(pool, wanted, node)
+                usage = self.claims.inventory.usage_of(pool)
+                alike = self.claims.inventory.alike.key_of((pool,), reads)
+                places = None if alike is None else self._alike.get((alike, *key[1:]))
+                if places is None:
+                    places = self._of(pool, usage, wanted, self.node(at))
+                    if alike is not None:
+                        self._alike[alike, *key[1:]] = places
+                known = pool, {state: [pool.devices[place] for place in each] for state, each in places.items()}
                 if not pool.is_local:
                     self._seen[key] = known
             for state, devices in known[1].items():
                 found.setdefault(state, []).extend(devices)
         return found
 
-    def _of(self, pool: Pool, wanted: Wanted, node: Node | None) -> Mapping[State, Sequence[PoolDevice]]:
-        usage = self.claims.inventory.usage_of(pool)
+    def _of(self, pool: Pool, usage: Usage, wanted: Wanted, node: Node | None) -> Mapping[State, Sequence[int]]:
+        """Return the positions of the matching devices."""
         shares, available = dict(usage.shares), dict(usage.available)
-        found: dict[State, list[PoolDevice]] = {}
+        found: dict[State, list[int]] = {}
         for position, device in enumerate(pool.devices):
             if not all(matcher.of(device) is True for _, _, matcher in wanted.matchers):
                 continue
@@ -181,7 +204,7 @@ class Survey:
             is_counted_out = position not in shares and any(available.get(key, 0) < of for key, of in device.counters)
             is_held = position in usage.taken and not wanted.request.admin_access
             state = self._state(device, wanted, in_use, is_held=is_held, is_counted_out=is_counted_out)
-            found.setdefault(state, []).append(device)
+            found.setdefault(state, []).append(position)
         return found
 
     def _state(
@@ -221,13 +244,3 @@ def untolerated(device: PoolDevice, wanted: Wanted) -> Sequence[Taint]:
         for taint in device.taints
         if taint.effect in KEEP_PODS_OFF and not any(each.tolerates(taint) for each in wanted.request.tolerations)
     ]
-
-
-def holders_of(decision: Decision) -> Mapping[DeviceID, Sequence[ResourceClaim]]:
-    """Return the claims that hold each device. Costs a pass over all claims."""
-    found: dict[DeviceID, list[ResourceClaim]] = {}
-    for claim in decision.mirror.objects(ResourceClaim).values():
-        for each in () if claim.allocation is None else claim.allocation.devices:
-            if not each.admin_access:
-                found.setdefault(each.device, []).append(claim)
-    return found

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -191,26 +191,31 @@ def test_devices_of_a_dump_are_judged_or_the_command_adds_them(folder: Path) -> 
     claim = api | {"kind": "ResourceClaim", "spec": {"devices": {"requests": requests}}}
     results = [{"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "g0"}]
     mine = claim | {"metadata": {"name": "mine", "namespace": "default"}}
-    held = {"allocation": {"devices": {"results": results}}}
-    taken_by = claim | {"metadata": {"name": "other", "namespace": "default"}, "status": held}
+    in_status = {"allocation": {"devices": {"results": results}}}
+    taken_by = claim | {"metadata": {"name": "other", "namespace": "default"}, "status": in_status}
     pod = make_pod("p").obj() | {"spec": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "mine"}]}}
     device_class = api | {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
     nodes = kinded(make_node("n1").allocatable(pods=10), make_namespace("default"))
     plain = [*nodes, {"kind": "Pod", **pod}, device_class, mine]
 
-    def text(*objects: object) -> str:
+    def text(*objects: object, more: Sequence[str] = ()) -> str:
         (folder / "devices.json").write_bytes(as_json(listed(*objects)))
-        result = explain(
-            "--snapshot", f"{folder}/devices.json", "default/p", environment={"KINDRED_KUBERNETES": "1.36"}
-        )
+        arguments = "--snapshot", f"{folder}/devices.json", "default/p", *more
+        result = explain(*arguments, environment={"KINDRED_KUBERNETES": "1.36"})
         return " ".join(result.stdout.split())
 
     assert "fits on 1 of 1 node" in text(*plain, *slices)
     taken = text(*plain, *slices, taken_by)
     assert "fits on none of 1 node" in taken
     assert "cannot allocate all claims (DynamicResources" in taken
-    for more, kinds in (([mine], "deviceclasses"), ([device_class], "resourceslices,resourceclaims")):
-        lacking = text(*nodes, {"kind": "Pod", **pod}, *more)
+    user = make_pod("user").uid("user").on("n1").obj()
+    user["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "other"}]
+    reserved = {"reservedFor": [{"resource": "pods", "name": "user", "uid": "user"}]}
+    in_use = taken_by | {"status": in_status | reserved}, {"kind": "Pod", **user}
+    assert "1 held by default/user, none free" in text(*plain, *slices, *in_use)
+    assert "fits on 1 of 1 node" in text(*plain, *slices, *in_use, more=("--remove", "default/user"))
+    for some, kinds in (([mine], "deviceclasses"), ([device_class], "resourceslices,resourceclaims")):
+        lacking = text(*nodes, {"kind": "Pod", **pod}, *some)
         assert f"Not judged: DynamicResources: the dump has no {kinds.replace(',', ', ')}" in lacking
         assert f"kubectl get -A -o json {kinds} >>" in lacking
         assert "may fit on 1 of 1 node" in lacking

@@ -49,4 +49,11 @@ FAULTS: Final = (
         new="        if each.nodes.node_name == name:",
         tests=_EXPLAINING,
     ),
+    Fault(
+        id="supposed-removal-keeps-the-claim",
+        breaks="A pod that is supposed to be gone still holds its devices.",
+        old="        if place < len(request.what_if.remove):",
+        new="        if place < 0:",
+        tests=("tests/app/commands/test_explain.py",),
+    ),
 )

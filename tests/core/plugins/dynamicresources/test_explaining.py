@@ -193,6 +193,19 @@ def test_a_pod_that_shares_its_claim_frees_nothing() -> None:
     assert found == ["remove pod default/one, which no owner makes again, from n0 (then it fits on n0)"]
 
 
+def test_a_claim_that_another_pod_uses_keeps_its_devices() -> None:
+    shared = used("x", "g0", by=["one", "two"])
+    pods = [user("one", "n0", "x"), user("two", "n0", "x")]
+    decision = decided(world([slice_of("s", TWO)], [claim([request()]), shared], pods=pods))
+    mirror, claims = decision.mirror, decision.mirror.objects(ResourceClaim)
+    pod = mirror.get_pod("one")
+    assert pod is not None
+    with mirror.fork() as fork:
+        free_claims(mirror, fork, pod)
+        assert claims["default/x"].reserved_for == ("two",)
+        assert claims["default/x"].allocation is not None
+
+
 def _z0() -> V1:
     return {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z0"]}]}]}
 
