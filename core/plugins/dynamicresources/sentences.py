@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from core.plugins.dynamicresources.plugin import Claims
 
 _MAX_LISTED: Final = 5
+_MAX_CONSTRAINTS: Final = 4
+"""How many constraints are left out by way of trial. A search may take 40 ms."""
+_TOO_MANY: Final = "the claims have too many requests to count the devices for each"
 
 
 def survey_of(decision: Decision) -> Survey | None:
@@ -64,13 +67,21 @@ def in_cluster(decision: Decision, limit: int) -> Sequence[str]:
         return [*_of_names(decision)][:limit]
     found = [*_of_allocated(decision, survey)]
     if survey.claims.must_allocate and len(positions):
-        speaker, everywhere = _Speaker(decision, survey), [*survey.everywhere()]
-        found += [speaker.in_cluster(*each) for each in everywhere][:limit]
-        if not len(decision.fitting):
-            first = nearest(survey, _alone(decision, positions))[0]
-            known = everywhere if len(decision.known) == 1 else [each for each in everywhere if not each[0].matching]
-            lines = speaker.on_node(first, {each.wanted.full_name for each, _ in known})
-            found += [PodText(f"{decision.batch.names[first]}: ", each) for each in lines]
+        found += _of_requests(decision, survey, positions, limit)
+    return found
+
+
+def _of_requests(decision: Decision, survey: Survey, positions: IntpArray, limit: int) -> Sequence[str]:
+    """Return the devices for each request, and what the nearest of the nodes lacks if the pod fits nowhere."""
+    speaker, everywhere = _Speaker(decision, survey), [*survey.everywhere()]
+    first = None if len(decision.fitting) else nearest(survey, _alone(decision, positions))[0]
+    if survey.is_cut:
+        return [_TOO_MANY]
+    found = [speaker.in_cluster(*each) for each in everywhere[:limit]]
+    if first is not None:
+        known = everywhere if len(decision.known) == 1 else [each for each in everywhere if not each[0].matching]
+        lines = speaker.on_node(first, {each.wanted.full_name for each, _ in known})
+        found += [PodText(f"{decision.batch.names[first]}: ", each) for each in lines]
     return found
 
 
@@ -79,7 +90,8 @@ def on_node(decision: Decision, position: int) -> Sequence[str]:
     refused, survey = decision.refusing.get(NAME), survey_of(decision)
     if refused is None or not refused[position] or survey is None:
         return ()
-    return [*_Speaker(decision, survey).on_node(position)]
+    found = [*_Speaker(decision, survey).on_node(position)]
+    return [_TOO_MANY] if survey.is_cut else found
 
 
 # Claims that are not there, or have devices already.
@@ -284,7 +296,7 @@ class _Speaker:
     def _together(self, position: int, found: Sequence[Found]) -> str:
         wanted, _ = self._survey.demand(position)
         for at, claim in enumerate(wanted):
-            for number, constraint in enumerate(claim.constraints):
+            for number, constraint in enumerate(claim.constraints[:_MAX_CONSTRAINTS]):
                 others = claim.constraints[:number] + claim.constraints[number + 1 :]
                 left = [*wanted[:at], claim._replace(constraints=others), *wanted[at + 1 :]]
                 if self._survey.fits_without(position, left):

@@ -1,5 +1,6 @@
 """What is said of a pod that waits for devices, what would help, and what wakes it."""
 
+from time import process_time
 from typing import Final
 
 import pytest
@@ -20,8 +21,8 @@ from core.explaining.pod_names import PodText
 from core.explaining.remedy import AddNode, RemovePod
 from core.objects.devices import ResourceClaim, ResourceSlice
 from core.plugins.dynamicresources.inventory import Inventory
-from tests.core.plugins.dynamicresources.pending import TWO, WAITING, Waiting, decided, local, used, user
-from tests.core.plugins.dynamicresources.world import DRIVER, V1, claim, device, request, slice_of, world
+from tests.core.plugins.dynamicresources.pending import NUMA, TWO, WAITING, Waiting, decided, local, used, user
+from tests.core.plugins.dynamicresources.world import DRIVER, V1, alternative, claim, device, request, slice_of, world
 
 MANY: Final = 50
 
@@ -179,6 +180,20 @@ def test_an_invalid_pool_and_a_selector_of_the_class_are_told() -> None:
         'the selector of DeviceClass gpu device.driver == "x" matches none of 2 devices; they have driver '
         "gpu.example.com"
     )
+
+
+def test_more_devices_and_requests_than_can_be_counted_in_time_are_not_counted() -> None:
+    slices = [slice_of(f"s{at}", [device(f"g{at}-{of}") for of in range(128)], count=125) for at in range(125)]
+    requests = [
+        {"name": f"r{at}", "firstAvailable": [alternative(f"s{of}", count=32) for of in range(8)]} for at in range(32)
+    ]
+    decision = decided(world(slices, [claim(requests, constraints=[{"matchAttribute": NUMA}])]))
+    assert not len(decision.fitting)
+    began = process_time()
+    facts = [*cluster_amounts(decision, MANY).facts], [*node_amounts(decision, 0, MANY).facts]
+    find_remedies(decision, MANY)
+    assert facts == (["the claims have too many requests to count the devices for each"],) * 2
+    assert process_time() - began < 3
 
 
 # What is tried.
