@@ -1,6 +1,7 @@
 """Who judges by a rule and which rules nobody judges, also by the scheduler's configuration; what a pod lacks."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +11,17 @@ from tests.browser.page import Page
 from tests.browser.served import admin_url, demo
 
 
-def test_what_could_not_be_judged_is_said_above_the_map_and_nothing_is_said_to_fit(page: Page) -> None:
-    page.ask_for(schedulingGroup={"podGroupName": "g"})
-    assert "Not judged: GangScheduling: kube-scheduler schedules" in page.text("#notes")
+@pytest.fixture
+def alpha_page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
+    """Yield the page over the demo cluster with a feature gate by which no device is judged."""
+    with demo(tmp_path, KINDRED_FEATURE_GATES="DRADeviceTaints=true") as service:
+        yield from over(browser, admin_url(service))
+
+
+def test_what_could_not_be_judged_is_said_above_the_map_and_nothing_is_said_to_fit(alpha_page: Page) -> None:
+    page = alpha_page
+    page.ask_for(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+    assert "Not judged: DynamicResources: devices are judged only with the default" in page.text("#notes")
     assert "passes what was judged: score " in page.legend()
     page.show_node("node1")
     assert page.text("#detail-body .verdict").startswith("■ passes what was judged")
