@@ -38,7 +38,6 @@ WORDS: Final = {
 }
 """Words that no name has -> the field's words for it. Texts for people may have them."""
 
-DEVICES: Final = re.compile("dynamicresources|device|selector")  # written at the moment
 PUBLISHED: Final = {
     "DecisionDetail": {"answer"},
     "LastDecisions": {"kept"},
@@ -102,7 +101,6 @@ def test_names_have_the_words_of_the_field(package: str) -> None:
         if (dialect := words_of(name) & WORDS.keys())
         and name not in PUBLISHED.get(owner, ())
         and not name.startswith("test_")  # a sentence
-        and not DEVICES.search(str(path))
     ]
     assert found == []
 

@@ -44,20 +44,20 @@ _a_device: Final = re.compile(r"(?<= on device )\S+(?=:)|(?<=cannot add device )
 _of_a_value: Final = re.compile(r"(failed to perform node selection for |'s range arithmetic).*", re.DOTALL)
 
 
-def answer(case: Members) -> Members:
+def response(case: Members) -> Members:
     """Return what the plugin answers to a case, in the form of `expected` in golden data.
 
     `undecided` has the nodes that it cannot judge, with the reason; they are among the feasible ones.
     """
     line = line_of({"expected": {"plugins": {}, "feasible": []}, **case}, str(case.get("name", "")))
-    return _answer(line, _mirror(line))
+    return _response(line, _mirror(line))
 
 
 def run(line: Line, members: Members, results: Results, place: str) -> None:
     """Run the plugin on a case, and compare the nodes that pass it, too."""
     try:
         mirror = _mirror(line)
-        found = _answer(line, mirror)
+        found = _response(line, mirror)
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
         results.add("DynamicResources", place, [Difference("raised", None, repr(error))])
         return
@@ -72,8 +72,8 @@ def run(line: Line, members: Members, results: Results, place: str) -> None:
     feasible = {"feasible": line.content["expected"]["feasible"]}
     results.add("nodes with devices", place, differences(feasible, {"feasible": found["feasible"]}))
     if full := line.content["expected"].get("full"):
-        wanted = {"feasible": full["feasible"], "filter_failed": _comparable(full["filter_failed"])}
-        results.add("all plugins with devices", place, differences(wanted, _full(line, mirror)))
+        need = {"feasible": full["feasible"], "filter_failed": _comparable(full["filter_failed"])}
+        results.add("all plugins with devices", place, differences(need, _full(line, mirror)))
 
 
 def _full(line: Line, mirror: ClusterMirror) -> Members:
@@ -92,12 +92,12 @@ def _full(line: Line, mirror: ClusterMirror) -> Members:
         for position, name in enumerate(names):
             status = verdicts.status(position)
             if status.code is not Code.SUCCESS and (verdicts.of_pre_filter or name not in failed):
-                failed[name] = _told(plugin.name, status)
+                failed[name] = _reported(plugin.name, status)
     feasible = [name for name in names if name not in failed]
     return {"feasible": feasible, "filter_failed": _comparable(failed)}
 
 
-def _told(plugin: str, status: Status) -> Members:
+def _reported(plugin: str, status: Status) -> Members:
     return {"code": status.code.label, "plugin": plugin, "reasons": list(status.reasons)}
 
 
@@ -123,7 +123,7 @@ def _before(v1_object: Members) -> Members:
     return {**v1_object, "status": {}, "spec": {**spec, **fewer, "selectors": [], "deviceSelector": {"pool": "x"}}}
 
 
-def _answer(line: Line, mirror: ClusterMirror) -> Members:
+def _response(line: Line, mirror: ClusterMirror) -> Members:
     case, plugin = line.content, DynamicResources()
     names = _names(case)
     batch, pod = mirror.batch(names), decoded_pod(case["pod"])
@@ -165,8 +165,8 @@ def _allocation(state: Claims, mirror: ClusterMirror, name: str, undecided: Mapp
 
 
 def _result(result: Result) -> Members:
-    found: dict[str, Any] = {"request": result.wanted.full_name, **result.device.id._asdict()}
-    if result.wanted.request.admin_access:
+    found: dict[str, Any] = {"request": result.need.full_name, **result.device.id._asdict()}
+    if result.need.request.admin_access:
         found["adminAccess"] = True
     if result.consumed:
         found["consumedCapacity"] = dict(result.consumed)
@@ -216,10 +216,10 @@ def _outside(allowed: Sequence[Members], found: Members, names: Sequence[str]) -
     """
     differing: list[Difference] = []
     for name in names:
-        wanted, got = {_of_node(each, name) for each in allowed}, _of_node(found, name)
-        unscored = _FITS in wanted and got.startswith(_FITS)
-        if got not in wanted and not unscored:
-            differing.append(Difference(name, sorted(wanted), got))
+        need, got = {_of_node(each, name) for each in allowed}, _of_node(found, name)
+        unscored = _FITS in need and got.startswith(_FITS)
+        if got not in need and not unscored:
+            differing.append(Difference(name, sorted(need), got))
     return differing
 
 
@@ -257,12 +257,12 @@ def _allocated(claims: Mapping[str, Members]) -> dict[str, Members]:
 def _reduced(results: Iterable[Members]) -> list[Members]:
     found: list[Members] = []
     for each in results:
-        kept: dict[str, Any] = {
+        stored: dict[str, Any] = {
             key: each[key] for key in ("request", "driver", "pool", "device", "adminAccess") if key in each
         }
         if "consumedCapacity" in each:
-            kept["consumedCapacity"] = {name: nanos(str(value)) for name, value in each["consumedCapacity"].items()}
-        found.append(kept)
+            stored["consumedCapacity"] = {name: nanos(str(value)) for name, value in each["consumedCapacity"].items()}
+        found.append(stored)
     return found
 
 

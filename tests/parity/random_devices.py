@@ -82,10 +82,10 @@ def _classes(random: Random, traits: Traits) -> list[V1]:
             specs["nic"]["extendedResourceName"] = "example.com/nic"
     if likely(random, traits, "config", 0.7, 0.02):
         specs["gpu"]["config"] = [_opaque(GPU, "class")]
-    kept = {name: spec for name, spec in specs.items() if not likely(random, traits, "missing", 0.07, 0.001)}
+    remaining = {name: spec for name, spec in specs.items() if not likely(random, traits, "missing", 0.07, 0.001)}
     return [
         {"metadata": {"name": name, "uid": f"class-{name}", "creationTimestamp": random.choice(_CREATED)}, "spec": spec}
-        for name, spec in kept.items()
+        for name, spec in remaining.items()
     ]
 
 

@@ -43,7 +43,7 @@ def objects_of(case: dict[str, Any]) -> Iterator[Object]:
             yield decode_node(text) if kind is Node else RESOURCES[kind].decode(text)
 
 
-def answers(evaluation: Any, plugin: DynamicResources, mirror: ClusterMirror) -> list[object]:  # noqa: ANN401 - cached or fresh
+def results(evaluation: Any, plugin: DynamicResources, mirror: ClusterMirror) -> list[object]:  # noqa: ANN401 - cached or fresh
     """Return the verdicts on all nodes, and the scores of those that fit."""
     batch = mirror.batch(sorted(mirror.nodes.slots))
     verdicts = evaluation.verdicts(plugin, batch)
@@ -84,5 +84,5 @@ def test_cached_verdicts_are_fresh_ones_after_every_event(seed: int) -> None:
             mirror.change_rules(rules_of(random.choice(RELEASES)))
         afresh = rebuilt(mirror)
         for pod in pods:
-            wanted = answers(FreshEvaluation(afresh, pod), plugin, afresh)
-            assert answers(cache.evaluation(pod), plugin, mirror) == wanted, (seed, number)
+            need = results(FreshEvaluation(afresh, pod), plugin, afresh)
+            assert results(cache.evaluation(pod), plugin, mirror) == need, (seed, number)

@@ -21,7 +21,7 @@ CONSUMABLE_SINCE: Final = "1.36"
 """The first release with DRAConsumableCapacity on by default."""
 
 
-def asked() -> dict[str, Any]:
+def queries_of_all() -> dict[str, Any]:
     """Return the expressions and the devices that every release is asked about."""
     read: dict[str, Any] = json.loads((HERE / "selectors.json").read_text("utf-8"))
     return read
@@ -37,19 +37,20 @@ def recorded(release: str) -> dict[str, Any]:
 
     t and f: it matches or not. c: it does not compile. r: an error at run time. x: the limit of cost.
     """
-    queries = [{"name": "", "expression": each, "devices": asked()["devices"]} for each in asked()["expressions"]]
-    answers = answered(release, queries)
-    rows = [each for each in answers if each["name"]]
-    results = {each["expression"]: letters(each) for each in answers if not each["name"]}
+    every = queries_of_all()
+    queries = [{"name": "", "expression": each, "devices": every["devices"]} for each in every["expressions"]]
+    responses = responses_of(release, queries)
+    rows = [each for each in responses if each["name"]]
+    results = {each["expression"]: letters(each) for each in responses if not each["name"]}
     return {"rows": rows, "results": results}
 
 
-def letters(answer: dict[str, Any]) -> str:
+def letters(response: dict[str, Any]) -> str:
     """Return a letter for each result."""
-    return "".join({"cost": "x"}.get(each, each[0]) for each in answer["results"])
+    return "".join({"cost": "x"}.get(each, each[0]) for each in response["results"])
 
 
-def answered(release: str, queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def responses_of(release: str, queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows of the table, and the queries, with `results`. Raises BuildError."""
     module = module_of(release)
     go = shutil.which("go")
@@ -63,10 +64,10 @@ def answered(release: str, queries: list[dict[str, Any]]) -> list[dict[str, Any]
         package.chmod(0o755)
         shutil.rmtree(copy / "cmd")
         shutil.copy(HERE / "selectors_test.go", package)
-        asked_file, answers = Path(made) / "queries", Path(made) / "answers"
-        asked_file.write_text("".join(f"{json.dumps(each)}\n" for each in queries), "utf-8")
+        request_file, results = Path(made) / "queries", Path(made) / "results"
+        request_file.write_text("".join(f"{json.dumps(each)}\n" for each in queries), "utf-8")
         go_output(copy, go, "mod", "tidy")
-        variables = {"KINDRED_QUERIES": str(asked_file), "KINDRED_ANSWERS": str(answers)}
+        variables = {"KINDRED_QUERIES": str(request_file), "KINDRED_ANSWERS": str(results)}
         if float(release) >= float(CONSUMABLE_SINCE):
             variables["KINDRED_CONSUMABLE"] = "yes"
         done = subprocess.run(  # noqa: S603  # our own arguments
@@ -79,7 +80,7 @@ def answered(release: str, queries: list[dict[str, Any]]) -> list[dict[str, Any]
         )
         if done.returncode:
             raise BuildError(f"{done.stdout[-4000:]}{done.stderr[-4000:]}")
-        return [json.loads(line) for line in answers.read_text("utf-8").splitlines()]
+        return [json.loads(line) for line in results.read_text("utf-8").splitlines()]
 
 
 def encoded(found: dict[str, Any]) -> str:
@@ -92,5 +93,5 @@ def encoded(found: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or RELEASES:
-        file_of(wanted).write_text(encoded(recorded(wanted)), "utf-8")
+    for need in sys.argv[1:] or RELEASES:
+        file_of(need).write_text(encoded(recorded(need)), "utf-8")

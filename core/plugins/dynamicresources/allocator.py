@@ -13,11 +13,11 @@ from core.objects.node import Node
 from core.plugins.dynamicresources.capacities import NOTHING, Amounts, CapacityError, consumption, fits, int64
 from core.plugins.dynamicresources.constraints import (
     AnyConstraint,
+    ClaimNeeds,
     Distinct,
     DistinctByRequest,
     Matching,
-    Wanted,
-    WantedClaim,
+    Need,
     keeps_off,
 )
 from core.plugins.dynamicresources.counters import Counters
@@ -44,7 +44,7 @@ class UndecidedError(Exception):
 class Result(NamedTuple):
     """One allocated device."""
 
-    wanted: Wanted
+    need: Need
     device: PoolDevice
     consumed: Amounts | None
 
@@ -58,12 +58,12 @@ class _Code(Enum):
 class _Demand:
     """A request in one search: how many devices, and which, if it asks for all."""
 
-    __slots__ = ("all_devices", "capacities", "number", "wanted")
+    __slots__ = ("all_devices", "capacities", "need", "number")
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
+    def __init__(self, need: Need) -> None:
+        self.need = need
         self.number = 0
-        self.capacities: Amounts = dict(wanted.request.capacities or ())
+        self.capacities: Amounts = dict(need.request.capacities or ())
         self.all_devices: list[tuple[int, int]] | None = None
 
 
@@ -83,7 +83,7 @@ class _Undo(NamedTuple):
     """What an allocated device changed."""
 
     claim: int
-    wanted: Wanted
+    need: Need
     pool: int
     device: PoolDevice
     constraints: int
@@ -97,7 +97,7 @@ class Search:
     """One search on one node."""
 
     def __init__(
-        self, claims: Sequence[WantedClaim], pools: Sequence[Pool], usages: Sequence[Usage], node: Node, gates: Gates
+        self, claims: Sequence[ClaimNeeds], pools: Sequence[Pool], usages: Sequence[Usage], node: Node, gates: Gates
     ) -> None:
         self._claims = claims
         self._pools = pools
@@ -136,7 +136,7 @@ class Search:
 
     # What is asked for.
 
-    def _demands_of(self, at: int, claim: WantedClaim) -> list[list[_Demand]]:
+    def _demands_of(self, at: int, claim: ClaimNeeds) -> list[list[_Demand]]:
         """Validate the requests of a claim, and find the devices of those that ask for all."""
         least, found = 0, []
         for number, alternatives in enumerate(claim.requests):
@@ -160,9 +160,9 @@ class Search:
             )
         return found
 
-    def _demand(self, at: _At, wanted: Wanted) -> _Demand:
+    def _demand(self, at: _At, need: Need) -> _Demand:
         """Upstream validateDeviceRequest."""
-        claim, request = self._claims[at.claim].name, wanted.request
+        claim, request = self._claims[at.claim].name, need.request
         place = f"claim {claim}, request {request.name}"
         if self._gates.fixed and request.derives:
             raise AllocationError(f"{place}: cannot handle request with derived attributes, the feature is disabled")
@@ -170,7 +170,7 @@ class Search:
             raise AllocationError(
                 f"{place}, selector #{request.selectors.index(None)}: CEL expression empty (unsupported selector type?)"
             )
-        demand = _Demand(wanted)
+        demand = _Demand(need)
         if request.mode == EXACT_COUNT:
             demand.number = request.count
         elif request.mode == ALL:
@@ -190,7 +190,7 @@ class Search:
             for position, device in enumerate(pool.devices):
                 self._step()
                 where = number, position
-                if self._is_selected(key, demand.wanted, where) and self._has_for_all(place, demand, where, device):
+                if self._is_selected(key, demand.need, where) and self._has_for_all(place, demand, where, device):
                     yield where
 
     def _has_for_all(self, place: str, demand: _Demand, where: tuple[int, int], device: PoolDevice) -> bool:
@@ -202,7 +202,7 @@ class Search:
         except CapacityError as error:
             raise AllocationError(f"{place}: checking capacity for device {device.id.device}: {error}") from None
 
-    def _constraint(self, claim: WantedClaim, number: int) -> AnyConstraint:
+    def _constraint(self, claim: ClaimNeeds, number: int) -> AnyConstraint:
         constraint = claim.constraints[number]
         if constraint.match is not None:
             return Matching(constraint, constraint.match)
@@ -260,7 +260,7 @@ class Search:
 
     def _any_device(self, at: _At, demand: _Demand, index: int, start: tuple[int, int]) -> _Code:
         """Try the devices from one on. The order of those of one request makes no difference, so it is not tried."""
-        admin = demand.wanted.request.admin_access or False
+        admin = demand.need.request.admin_access or False
         first, begin = start
         for place in range(first, len(self._pools)):
             pool = self._pools[place]
@@ -285,14 +285,14 @@ class Search:
         self._step()
         claim, device = at.claim, self._pools[where[0]].devices[where[1]]
         holders = self._taking.get(device)
-        if holders and (claim in holders or not demand.wanted.request.admin_access):
+        if holders and (claim in holders or not demand.need.request.admin_access):
             return _Code.FAILED
-        if not self._is_selected(at, demand.wanted, where):
+        if not self._is_selected(at, demand.need, where):
             return _Code.FAILED
         if not self._has(claim, demand, where, "checking capacity for"):
             return _Code.FAILED
         left = len(self._usages[where[0]].free) - after[1] + self._free_after[where[0]]
-        if not demand.wanted.request.admin_access and left < demand.number - index - 1 and self._gates.looks_further:
+        if not demand.need.request.admin_access and left < demand.number - index - 1 and self._gates.looks_further:
             return _Code.FAILED
         undo = self._take(claim, demand, where, must=False)
         if undo is None:
@@ -304,21 +304,21 @@ class Search:
 
     # One device.
 
-    def _is_selected(self, at: _At, wanted: Wanted, where: tuple[int, int]) -> bool:
+    def _is_selected(self, at: _At, need: Need, where: tuple[int, int]) -> bool:
         """Upstream isSelectable. An error is not kept: it ends the search."""
         known = self._selects.get((at, where))
         if known is None:
             device = self._pools[where[0]].devices[where[1]]
             if not self._gates.binding_conditions and device.device.binding_conditions:
                 return False
-            known = self._match(at.claim, wanted, device)
+            known = self._match(at.claim, need, device)
             if known and device.nodes is not None:
                 known = is_chosen(device.nodes, self._node)
             self._selects[at, where] = known
         return known
 
-    def _match(self, at: int, wanted: Wanted, device: PoolDevice) -> bool:
-        for of_class, number, matcher in wanted.matchers:
+    def _match(self, at: int, need: Need, device: PoolDevice) -> bool:
+        for of_class, number, matcher in need.matchers:
             evaluated = matcher.evaluated
             outcome = matcher.of(device)
             self._step(_STEPS_OF_CEL * (matcher.evaluated - evaluated))
@@ -349,7 +349,7 @@ class Search:
         try:
             return self._fits(demand, device, self._consumed_of(where), taking)
         except CapacityError as error:
-            place = f"claim {self._claims[claim].name}, request {demand.wanted.request.name}"
+            place = f"claim {self._claims[claim].name}, request {demand.need.request.name}"
             raise AllocationError(f"{place}: {doing} device {device.id}: {error}") from None
 
     def _fits(self, demand: _Demand, device: PoolDevice, taken: Amounts, taking: Amounts) -> bool:
@@ -360,32 +360,32 @@ class Search:
     def _take(self, at: int, demand: _Demand, where: tuple[int, int], *, must: bool) -> _Undo | None:
         """Allocate a device, or return None if that is impossible. Upstream allocateDevice."""
         place, position = where
-        device, wanted = self._pools[place].devices[position], demand.wanted
+        device, need = self._pools[place].devices[position], demand.need
         shared = self._gates.shares and device.device.shareable
-        if self._is_in_use(at, where, wanted, shared=shared) or (device.device.consumes and not self._gates.partitions):
+        if self._is_in_use(at, where, need, shared=shared) or (device.device.consumes and not self._gates.partitions):
             return None
         reserves = bool(device.counters) and not (shared and self._is_shared(where, device))
         if reserves and not self._counters.reserve(place, device):
             return None
-        undo = _Undo(at, wanted, place, device, 0, reserves, marked=False, shared=False, shared_before=None)
-        if self._gates.taints and keeps_off(device, wanted.request):
+        undo = _Undo(at, need, place, device, 0, reserves, marked=False, shared=False, shared_before=None)
+        if self._gates.taints and keeps_off(device, need.request):
             self._give_up(undo)
             return None
-        added = self._constrain(at, wanted, device)
+        added = self._constrain(at, need, device)
         undo = undo._replace(constraints=added)
         if added == len(self._constraints[at]):
             return self._commit(demand, undo, where, shared=shared)
         self._give_up(undo)
         if must:
             raise AllocationError(
-                f"claim {self._claims[at].name}, request {wanted.request.name}: cannot add device {device.id} because "
+                f"claim {self._claims[at].name}, request {need.request.name}: cannot add device {device.id} because "
                 "a claim constraint would not be satisfied"
             )
         return None
 
-    def _is_in_use(self, at: int, where: tuple[int, int], wanted: Wanted, *, shared: bool) -> bool:
+    def _is_in_use(self, at: int, where: tuple[int, int], need: Need, *, shared: bool) -> bool:
         holders = self._taking.get(self._pools[where[0]].devices[where[1]], ())
-        if wanted.request.admin_access:
+        if need.request.admin_access:
             return not shared and at in holders
         return where[1] in self._taken[where[0]] or bool(holders)
 
@@ -405,13 +405,13 @@ class Search:
             self._sharing[device] = {
                 name: consumed.get(name, 0) + (before or NOTHING).get(name, 0) for name in {*consumed, *(before or ())}
             }
-        self.results[at].append(Result(undo.wanted, device, consumed if shared else None))
+        self.results[at].append(Result(undo.need, device, consumed if shared else None))
         return undo
 
-    def _constrain(self, at: int, wanted: Wanted, device: PoolDevice) -> int:
+    def _constrain(self, at: int, need: Need, device: PoolDevice) -> int:
         """Return how many constraints of the claim the device was added to before one refused it."""
         for number, constraint in enumerate(self._constraints[at]):
-            if not constraint.add(wanted, device):
+            if not constraint.add(need, device):
                 return number
         return len(self._constraints[at])
 
@@ -420,7 +420,7 @@ class Search:
         if undo.marked:
             self._taking[undo.device].discard(undo.claim)
         for number in reversed(range(undo.constraints)):
-            self._constraints[undo.claim][number].remove(undo.wanted)
+            self._constraints[undo.claim][number].remove(undo.need)
         if undo.reserved:
             self._counters.release(undo.pool, undo.device)
 

@@ -48,7 +48,7 @@ _LIBRARIES: Final = """extensions:
   - name: two-var-comprehensions
 """
 _VARIABLES: Final = ("driver", "allowMultipleAllocations", "attributes", "capacity")
-_RESULTS_KEPT: Final = 256
+_MAX_RESULTS: Final = 256
 """Results of functions that a program keeps. More are forgotten at once."""
 _TURNS: Final = 64
 """Calls of functions in one evaluation."""
@@ -157,7 +157,7 @@ class Program:
             value = FUNCTIONS[overload](*arguments)
         except cel_functions.FunctionError:
             return False
-        if len(self._results) >= _RESULTS_KEPT:
+        if len(self._results) >= _MAX_RESULTS:
             self._results.clear()
         self._results[key] = _native(value)
         return True
@@ -256,7 +256,7 @@ class Environment:
         try:
             checked = self._environment.compile(expression)
         except _RAISED as error:
-            raise _refused(expression, str(error)) from error
+            raise _rejected(expression, str(error)) from error
         kind = checked.return_type().name()
         unknown = "DYN" if self._lists else "ERROR"  # the package has no name for any
         if kind not in ("BOOL", unknown):
@@ -273,7 +273,7 @@ class Environment:
             raise UnknownResultError("has() of a field of device")
 
 
-def _refused(expression: str, text: str) -> InvalidExpressionError | UnknownResultError:
+def _rejected(expression: str, text: str) -> InvalidExpressionError | UnknownResultError:
     """Return the error for an expression that does not compile. Some reasons of the package are none of cel-go."""
     first = _first_line(text)
     for line in text.splitlines():

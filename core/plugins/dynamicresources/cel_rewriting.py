@@ -107,9 +107,9 @@ class Rewriting(Equalities):
             cel_types.refuse_type(each)
         checked_expression.inline_bindings(self._checked.expr)
         self._visit(self._checked.expr)
-        kept = [(key, each) for key, each in self._references.items()]
+        before = [(key, each) for key, each in self._references.items()]
         del self._checked.reference_map[:]
-        for key, each in kept:
+        for key, each in before:
             self._checked.reference_map.add(key=key, value=each)
         return Needs(frozenset(self._domains), self._drivers, self._versions, self._lists)
 

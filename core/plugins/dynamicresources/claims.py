@@ -12,7 +12,7 @@ from core.objects.kinds import DeviceClass
 from core.objects.pod import Pod, PodResourceClaim
 from core.objects.quantity import quoted
 from core.plugins.dynamicresources.allocator import UndecidedError
-from core.plugins.dynamicresources.constraints import Wanted, WantedClaim
+from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
 from core.plugins.dynamicresources.matching import Matcher, Reads, union
 from core.releases.release import Release
 
@@ -82,16 +82,18 @@ class Selection:
         self._release = release
         self._matchers: dict[str, Matcher] = {}
 
-    def wanted(self, name: str, requests: tuple[ClaimRequest, ...], constraints: tuple[Constraint, ...]) -> WantedClaim:
+    def needs_of(
+        self, name: str, requests: tuple[ClaimRequest, ...], constraints: tuple[Constraint, ...]
+    ) -> ClaimNeeds:
         """Return what a claim asks for. Raises UndecidedError for a class with an unknown kind of selector."""
-        return WantedClaim(name, tuple([self._alternatives(each) for each in requests]), constraints)
+        return ClaimNeeds(name, tuple([self._alternatives(each) for each in requests]), constraints)
 
-    def _alternatives(self, request: ClaimRequest) -> tuple[Wanted, ...]:
+    def _alternatives(self, request: ClaimRequest) -> tuple[Need, ...]:
         if request.exactly is not None and not request.first_available:
-            return (Wanted(request.exactly, self._matchers_of(request.exactly), request.name),)
+            return (Need(request.exactly, self._matchers_of(request.exactly), request.name),)
         return tuple(
             [
-                Wanted(each, self._matchers_of(each), request.name, number)
+                Need(each, self._matchers_of(each), request.name, number)
                 for number, each in enumerate(request.first_available)
             ]
         )
@@ -117,10 +119,10 @@ class Selection:
 _MAX_MATCHERS = 1024
 
 
-def reads_of_claims(claims: list[WantedClaim]) -> Reads | None:
+def reads_of_claims(claims: list[ClaimNeeds]) -> Reads | None:
     """Return which attributes and capacities of devices decide about claims. None: any may."""
-    every = [wanted for claim in claims for alternatives in claim.requests for wanted in alternatives]
-    listed = [matcher.reads for wanted in every for _, _, matcher in wanted.matchers]
+    every = [need for claim in claims for alternatives in claim.requests for need in alternatives]
+    listed = [matcher.reads for need in every for _, _, matcher in need.matchers]
     names = [each.match or each.distinct or "" for claim in claims for each in claim.constraints]
     of_constraints = {variant for name in names for variant in (name, name.partition("/")[2])}
     return union([*listed, Reads(frozenset(of_constraints))])

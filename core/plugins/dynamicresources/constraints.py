@@ -13,7 +13,7 @@ from core.plugins.dynamicresources.pools import PoolDevice
 _COMPARED: Final = ("string", "int", "bool", "version")
 
 
-class Wanted(NamedTuple):
+class Need(NamedTuple):
     """A request or subrequest, with the selectors of its class and its own."""
 
     request: DeviceRequest
@@ -30,11 +30,11 @@ class Wanted(NamedTuple):
         return self.base if self.alternative is None else f"{self.base}/{self.request.name}"
 
 
-class WantedClaim(NamedTuple):
+class ClaimNeeds(NamedTuple):
     """A claim to allocate: for each request its subrequests, or itself."""
 
     name: str
-    requests: tuple[tuple[Wanted, ...], ...]
+    requests: tuple[tuple[Need, ...], ...]
     constraints: tuple[Constraint, ...]
 
 
@@ -47,9 +47,9 @@ class Matching:
         self._value: Attribute | None = None
         self._devices = 0
 
-    def add(self, wanted: Wanted, device: PoolDevice) -> bool:
+    def add(self, need: Need, device: PoolDevice) -> bool:
         """Count a device, and return true, if the constraint allows it."""
-        if not _concerns(self._requests, wanted):
+        if not _concerns(self._requests, need):
             return True
         found = device.attribute(self._name)
         if found is None:
@@ -61,9 +61,9 @@ class Matching:
         self._devices += 1
         return True
 
-    def remove(self, wanted: Wanted) -> None:
+    def remove(self, need: Need) -> None:
         """Undo the last successful `add`."""
-        if _concerns(self._requests, wanted):
+        if _concerns(self._requests, need):
             self._devices -= 1
 
 
@@ -75,9 +75,9 @@ class Distinct:
         self._name = name
         self._values: list[Attribute] = []
 
-    def add(self, wanted: Wanted, device: PoolDevice) -> bool:
+    def add(self, need: Need, device: PoolDevice) -> bool:
         """Count a device, and return true, if the constraint allows it."""
-        if not _concerns(self._requests, wanted):
+        if not _concerns(self._requests, need):
             return True
         found = device.attribute(self._name)
         if found is None or (self._values and found.kind not in _COMPARED) or found in self._values:
@@ -85,9 +85,9 @@ class Distinct:
         self._values.append(found)
         return True
 
-    def remove(self, wanted: Wanted) -> None:
+    def remove(self, need: Need) -> None:
         """Undo the last successful `add`."""
-        if _concerns(self._requests, wanted):
+        if _concerns(self._requests, need):
             self._values.pop()
 
 
@@ -104,9 +104,9 @@ class DistinctByRequest:
         self._values: dict[str, Attribute] = {}
         self._devices = 0
 
-    def add(self, wanted: Wanted, device: PoolDevice) -> bool:
+    def add(self, need: Need, device: PoolDevice) -> bool:
         """Count a device, and return true, if the constraint allows it."""
-        if not _concerns(self._requests, wanted):
+        if not _concerns(self._requests, need):
             return True
         found = device.attribute(self._name)
         if found is None:
@@ -115,22 +115,22 @@ class DistinctByRequest:
             values = self._values.values()
             if (values and found.kind not in _COMPARED) or (self._by_value and found in values):
                 return False
-        self._values[wanted.base] = found
+        self._values[need.base] = found
         self._devices += 1
         return True
 
-    def remove(self, wanted: Wanted) -> None:
+    def remove(self, need: Need) -> None:
         """Undo the last successful `add`."""
-        if _concerns(self._requests, wanted):
-            self._values.pop(wanted.base, None)
+        if _concerns(self._requests, need):
+            self._values.pop(need.base, None)
             self._devices -= 1
 
 
 AnyConstraint: TypeAlias = Matching | Distinct | DistinctByRequest
 
 
-def _concerns(requests: frozenset[str], wanted: Wanted) -> bool:
-    return not requests or wanted.base in requests or (wanted.alternative is not None and wanted.full_name in requests)
+def _concerns(requests: frozenset[str], need: Need) -> bool:
+    return not requests or need.base in requests or (need.alternative is not None and need.full_name in requests)
 
 
 def keeps_off(device: PoolDevice, request: DeviceRequest) -> bool:

@@ -16,7 +16,7 @@ from core.plugins.dynamicresources.selectors import (
 from core.releases.release import Release
 
 Outcome: TypeAlias = bool | SelectorError
-_NOT_TOLD: Final = Release(1, 35)
+_NOT_REPORTED: Final = Release(1, 35)
 _MAX_KNOWN: Final = 50_000
 """Outcomes of one selector that are kept."""
 _QUOTED: Final = r"""(?:"([^"\\]*)"|'([^'\\]*)')"""
@@ -94,7 +94,7 @@ def selected(device: PoolDevice, release: Release) -> SelectedDevice:
         device.id.driver,
         {name: _value(each) for name, each in device.device.attributes.items()},
         {name: each.value for name, each in device.device.capacity.items()},
-        None if release == _NOT_TOLD else device.device.shareable,
+        None if release == _NOT_REPORTED else device.device.shareable,
     )
 
 

@@ -31,7 +31,7 @@ from core.plugins.dynamicresources.allocator import (
     UndecidedError,
 )
 from core.plugins.dynamicresources.claims import ClaimError, claims_of, reads_of_claims, refuse_unknown_classes
-from core.plugins.dynamicresources.constraints import WantedClaim
+from core.plugins.dynamicresources.constraints import ClaimNeeds
 from core.plugins.dynamicresources.explaining import ExplainedDevices
 from core.plugins.dynamicresources.extended import claim_for_extended, extended, provided_on, requests_for
 from core.plugins.dynamicresources.gates import gates_of, unsupported
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from core.plugins.dynamicresources.survey import Survey
 
 NAME: Final = "DynamicResources"
-_REFUSED: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-CANNOT_ALLOCATE: Final = Status(_REFUSED, ("cannot allocate all claims",))
-NOT_AVAILABLE: Final = Status(_REFUSED, ("resourceclaim not available on the node",))
-STALE_CLAIM: Final = Status(_REFUSED, ("cannot schedule extended resource claim",))
-CANNOT_FIT: Final = Status(_REFUSED, ("cannot fit resource",))
+_REJECTED: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+CANNOT_ALLOCATE: Final = Status(_REJECTED, ("cannot allocate all claims",))
+NOT_AVAILABLE: Final = Status(_REJECTED, ("resourceclaim not available on the node",))
+STALE_CLAIM: Final = Status(_REJECTED, ("cannot schedule extended resource claim",))
+CANNOT_FIT: Final = Status(_REJECTED, ("cannot fit resource",))
 _OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
 _MAX_STEPS: Final = 200_000
 """Steps of all searches of one request. After that, nodes that are not judged yet are undecided."""
@@ -124,19 +124,19 @@ class Claims:
 
     # The search.
 
-    def wanted(self, provided: frozenset[str] | None) -> "Demand":
+    def needs_of(self, provided: frozenset[str] | None) -> "Demand":
         """Return what is to be allocated on nodes where devices provide these extended resources."""
         found = self._demands.get(provided)
         if found is None:
             selection = self.inventory.selection
             claims = [
-                selection.wanted(claim.full_name, claim.requests, claim.constraints)
+                selection.needs_of(claim.full_name, claim.requests, claim.constraints)
                 for claim in self.named
                 if claim.allocation is None
             ]
             if self.special is not None and self.special.allocation is None:
                 requests = requests_for(self.inventory, self.pod, provided or ())
-                claims.append(selection.wanted(self.special.full_name, requests, ()))
+                claims.append(selection.needs_of(self.special.full_name, requests, ()))
             content = tuple([(each.requests, each.constraints) for each in claims])
             found = Demand(claims, reads_of_claims(claims), self.inventory.outcomes_of(content))
             self._demands[provided] = found
@@ -145,7 +145,7 @@ class Claims:
     def _allocated(self, slot: int, node: Node, provided: frozenset[str] | None) -> Outcome:
         """Search, or take the outcome of a node whose pools are alike."""
         try:
-            demand = self.wanted(provided)
+            demand = self.needs_of(provided)
             pools = self.pools_of(slot, node)
         except UndecidedError as error:
             return Outcome(SUCCESS, undecided=str(error))
@@ -190,7 +190,7 @@ class Claims:
         if batch.unmirrored or self.special is not None or any(each.allocation is not None for each in self.all):
             return None
         try:
-            return self.wanted(None).known
+            return self.needs_of(None).known
         except UndecidedError:
             return None
 
@@ -198,10 +198,10 @@ class Claims:
         """Return the pools of a node. Raises PoolError."""
         return self.inventory.pools_seen_by(node) if slot == NO_SLOT else self.inventory.pools_of(slot, node)
 
-    def _searched(self, wanted: list[WantedClaim], pools: Sequence[Pool], node: Node) -> Outcome:
+    def _searched(self, need: list[ClaimNeeds], pools: Sequence[Pool], node: Node) -> Outcome:
         if self.steps > _MAX_STEPS:
             return Outcome(SUCCESS, undecided="the search for devices takes too long")
-        search = Search(wanted, pools, [self.inventory.usage_of(pool) for pool in pools], node, self.gates)
+        search = Search(need, pools, [self.inventory.usage_of(pool) for pool in pools], node, self.gates)
         try:
             found = search.run()
         except UndecidedError as error:
@@ -209,7 +209,7 @@ class Claims:
         except AllocationError as error:
             return Outcome(Status(Code.ERROR, (str(error),)))
         except OnThisNodeError as error:
-            return Outcome(Status(_REFUSED, (str(error),)))
+            return Outcome(Status(_REJECTED, (str(error),)))
         finally:
             self.steps += search.steps
         if not found:
@@ -229,7 +229,7 @@ class Claims:
 
     def found_on(self, slot: int, node: Node) -> list[tuple[str, list[Result]]]:
         """Return the devices for each claim that is to be allocated, on a node that fits. Searches again."""
-        demand, pools = self.wanted(self.provided(node)), self.pools_of(slot, node)
+        demand, pools = self.needs_of(self.provided(node)), self.pools_of(slot, node)
         search = Search(demand.claims, pools, [self.inventory.usage_of(pool) for pool in pools], node, self.gates)
         search.run()
         return [(claim.name, found) for claim, found in zip(demand.claims, search.results, strict=True)]
@@ -238,7 +238,7 @@ class Claims:
 class Demand(NamedTuple):
     """What is to be allocated, what decides about it, and what is known of nodes by what decides there."""
 
-    claims: list[WantedClaim]
+    claims: list[ClaimNeeds]
     reads: Reads | None
     known: Outcomes
 
@@ -248,7 +248,7 @@ def _unversioned(each: Any) -> Any:  # noqa: ANN401  # of any of the four kinds
 
 
 def _score_of(results: Sequence[Result]) -> int:
-    chosen = {(each.wanted.base, each.wanted.alternative) for each in results}
+    chosen = {(each.need.base, each.need.alternative) for each in results}
     return sum(MAX_ALTERNATIVES - at for _, at in chosen if at is not None)
 
 
@@ -320,8 +320,8 @@ class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claim
         """Return whether the pod has claims, or extended resources that a DeviceClass provides."""
         if pod.claims_resources or mirror.rules.device_class_resources is DeviceClassResources.CHECKED:
             return pod.claims_resources
-        asked = [name for name, amount in extended(pod).items() if amount]
-        return bool(asked) and any(map(mirror.derived(Inventory).class_for, asked))
+        requested = [name for name, amount in extended(pod).items() if amount]
+        return bool(requested) and any(map(mirror.derived(Inventory).class_for, requested))
 
     def scores_in(self, rules: Rules) -> bool:
         """Return whether the release scores alternatives."""

@@ -203,7 +203,7 @@ class Slices:
             names = [device.nodes.node_name for device in each.devices]
             self._per_device[each.name] = each, frozenset(names) if all(names) else None
         else:
-            self._beside(each)[each.name] = each
+            self._with_others(each)[each.name] = each
 
     def remove(self, each: ResourceSlice) -> None:
         """Remove a slice."""
@@ -215,9 +215,9 @@ class Slices:
         if self._is_per_device(each):
             self._per_device.pop(each.name, None)
             return
-        beside = self._beside(each)
-        beside.pop(each.name, None)
-        if beside:
+        others = self._with_others(each)
+        others.pop(each.name, None)
+        if others:
             return
         if self.is_counted(each):
             del self.counted[each.driver, each.pool]
@@ -241,7 +241,7 @@ class Slices:
     def _is_per_device(self, each: ResourceSlice) -> bool:
         return each.nodes.says_nothing and not self.is_counted(each)
 
-    def _beside(self, each: ResourceSlice) -> dict[str, ResourceSlice]:
+    def _with_others(self, each: ResourceSlice) -> dict[str, ResourceSlice]:
         """Return the slices that the same nodes see."""
         if self.is_counted(each):
             return self.counted.setdefault((each.driver, each.pool), {})

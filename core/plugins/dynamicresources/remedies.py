@@ -65,12 +65,12 @@ def _lower_counts(obstacles: Obstacles) -> Iterator[Proposal]:
     for position in _nearest(obstacles):
         found = _found_on(obstacles, position)
         short = [(claim, each) for claim, each in found if each.missing]
-        if short and all(each.free and each.wanted.request.mode != ALL for _, each in short):
+        if short and all(each.free and each.need.request.mode != ALL for _, each in short):
             steps = [_lowered(obstacles, claim, each, len(each.free)) for claim, each in short]
             yield Proposal(obstacles.decision.batch.names[position], steps)
         for claim, each in () if short else found:
-            count = each.wanted.request.count
-            if each.wanted.request.mode == ALL:
+            count = each.need.request.count
+            if each.need.request.mode == ALL:
                 continue
             groups = {largest_group([each], one) for one in claim.constraints}
             for to in sorted({to for to in (*groups, count - 1) if 0 < to < count}, reverse=True):
@@ -86,9 +86,9 @@ def _lower_capacities(obstacles: Obstacles) -> Iterator[Proposal]:
     for position in _nearest(obstacles):
         for claim, found in _found_on(obstacles, position):
             for device in (*found.devices.get(State.FULL, ()), *found.devices.get(State.TOO_SMALL, ())):
-                place = *_place(obstacles, claim), found.wanted.full_name
-                left = {name: survey.left(device, name) or 0 for name, _ in found.wanted.request.capacities or ()}
-                less = [(name, of) for name, of in found.wanted.request.capacities or () if 0 < left[name] < of]
+                place = *_place(obstacles, claim), found.need.full_name
+                left = {name: survey.left(device, name) or 0 for name, _ in found.need.request.capacities or ()}
+                less = [(name, of) for name, of in found.need.request.capacities or () if 0 < left[name] < of]
                 steps = [LowerCapacity(*place, name, of - left[name], left[name]) for name, of in less]
                 if steps:
                     yield Proposal(obstacles.decision.batch.names[position], steps)
@@ -100,8 +100,8 @@ def _lower(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def _lowered(obstacles: Obstacles, claim: ResourceClaim, found: Found, to: int) -> Step:
-    by = found.wanted.request.count - to
-    return LowerCount(*_place(obstacles, claim), found.wanted.full_name, by, to)
+    by = found.need.request.count - to
+    return LowerCount(*_place(obstacles, claim), found.need.full_name, by, to)
 
 
 def _tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -109,9 +109,9 @@ def _tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
     for position in _nearest(obstacles):
         steps: dict[Step, None] = {}
         for claim, found in _found_on(obstacles, position):
-            tainted = [untolerated(each, found.wanted) for each in found.devices.get(State.TAINTED, ())]
+            tainted = [untolerated(each, found.need) for each in found.devices.get(State.TAINTED, ())]
             for taint in (taint for taints in sorted(tainted, key=len)[: found.missing] for taint in taints):
-                place = *_place(obstacles, claim), found.wanted.full_name
+                place = *_place(obstacles, claim), found.need.full_name
                 steps[TolerateDeviceTaint(*place, taint.key, taint.value, taint.effect)] = None
         if steps:
             yield Proposal(obstacles.decision.batch.names[position], [*steps])
@@ -192,8 +192,8 @@ def _in_the_way(survey: Survey, position: int, found: Found) -> Sequence[PoolDev
     """Return the devices in use that a request could have, and those with counters that its devices consume."""
     counted = {each.id[:2] for devices in found.devices.values() for each in devices if each.counters}
     wholes = [pool.whole for pool in survey.pools(position) if pool.id in counted and pool.whole is not None]
-    beside = [device for whole in wholes for devices in whole.devices for device in devices]
-    return [*found.devices.get(State.HELD, ()), *found.devices.get(State.FULL, ()), *beside]
+    of_wholes = [device for whole in wholes for devices in whole.devices for device in devices]
+    return [*found.devices.get(State.IN_USE, ()), *found.devices.get(State.FULL, ()), *of_wholes]
 
 
 def shortage(obstacles: Obstacles, positions: IntpArray) -> Int64Array | None:

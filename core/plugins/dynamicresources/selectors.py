@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAX_LENGTH: Final = 10 * 1024
 """Upstream's limit of an expression, in bytes (CELSelectorExpressionMaxLength)."""
-KEPT: Final = 256 * 1024
+STORED: Final = 256 * 1024
 """Characters of the expressions that are kept compiled. One of 10 KB takes up to 2 MB, a usual one 15 KB."""
 LISTS_SINCE: Final = Release(1, 37)
 """Before, a list needs the alpha gate DRAListTypeAttributes, and is otherwise an "unsupported attribute value"."""
@@ -91,8 +91,8 @@ class Selector:
     def matches(self, device: SelectedDevice) -> bool:
         """Return whether the device matches. Raises SelectorError."""
         if self._program is None or self.error is not None:
-            kept = self.error or SelectorError(SelectorErrorKind.COMPILE, "not compiled")
-            raise SelectorError(kept.kind, kept.message)  # raised twice, it would keep the frames of both
+            error = self.error or SelectorError(SelectorErrorKind.COMPILE, "not compiled")
+            raise SelectorError(error.kind, error.message)  # raised twice, it would keep the frames of both
         try:
             variables, versions = _variables(device, self._program, lists=self._lists)
             result = self._program.evaluate(variables, versions=versions)
@@ -105,8 +105,8 @@ class Selector:
         raise SelectorError(SelectorErrorKind.RUNTIME, "CEL result could not be converted to bool")
 
 
-class _Kept:
-    """Compiled selectors, until their expressions are longer than KEPT together. Those used least recently go first."""
+class _Stored:
+    """Compiled selectors, up to STORED characters of expressions. Those used least recently go first."""
 
     def __init__(self) -> None:
         self._selectors: dict[tuple[str, Release], Selector] = {}
@@ -119,19 +119,19 @@ class _Kept:
             found = Selector(expression, release)
             self._length += len(expression)
         self._selectors[key] = found
-        while self._length > KEPT and len(self._selectors) > 1:
+        while self._length > STORED and len(self._selectors) > 1:
             oldest = next(iter(self._selectors))
             del self._selectors[oldest]
             self._length -= len(oldest[0])
         return found
 
 
-_kept: Final = _Kept()
+_stored: Final = _Stored()
 
 
 def compile_selector(expression: str, release: Release) -> Selector:
     """Return the selector of an expression. Raises nothing: see `Selector.error`."""
-    return _kept.of(expression, release)
+    return _stored.of(expression, release)
 
 
 def _compiled(expression: str, limits: Limits) -> "Program":

@@ -16,7 +16,7 @@ from core.mirror.topology import IntpArray
 from core.objects.devices import ALL, Constraint, ResourceClaim
 from core.objects.kinds import DeviceClass
 from core.objects.pod import PodResourceClaim
-from core.plugins.dynamicresources.constraints import Wanted, WantedClaim
+from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
 from core.plugins.dynamicresources.extended import NAME as EXTENDED
 from core.plugins.dynamicresources.matching import Matcher, Reads
 from core.plugins.dynamicresources.pools import PoolDevice
@@ -41,8 +41,8 @@ def survey_of(decision: Decision) -> Survey | None:
 
 def rejected(decision: Decision) -> IntpArray:
     """Return the known nodes that the plugin rejects."""
-    refused = decision.refusing.get(NAME)
-    found: IntpArray = decision.known[:0] if refused is None else decision.known[refused[decision.known]]
+    rejected = decision.refusing.get(NAME)
+    found: IntpArray = decision.known[:0] if rejected is None else decision.known[rejected[decision.known]]
     return found
 
 
@@ -80,15 +80,15 @@ def _of_requests(decision: Decision, survey: Survey, positions: IntpArray, limit
     found = [speaker.in_cluster(*each) for each in everywhere[:limit]]
     if first is not None:
         known = everywhere if len(decision.known) == 1 else [each for each in everywhere if not each[0].matching]
-        lines = speaker.on_node(first, {each.wanted.full_name for each, _ in known})
+        lines = speaker.on_node(first, {each.need.full_name for each, _ in known})
         found += [PodText(f"{decision.batch.names[first]}: ", each) for each in lines]
     return found
 
 
 def on_node(decision: Decision, position: int) -> Sequence[str]:
     """Return what a node lacks, if the plugin rejects it."""
-    refused, survey = decision.refusing.get(NAME), survey_of(decision)
-    if refused is None or not refused[position] or survey is None:
+    rejected, survey = decision.refusing.get(NAME), survey_of(decision)
+    if rejected is None or not rejected[position] or survey is None:
         return ()
     found = [*_Speaker(decision, survey).on_node(position)]
     return [_TOO_MANY] if survey.is_cut else found
@@ -173,13 +173,13 @@ class _Speaker:
 
     def in_cluster(self, found: Found, nodes: int) -> str:
         """Return the devices of all nodes for one request."""
-        request = found.wanted.request
+        request = found.need.request
         number = "all devices" if request.mode == ALL else counted(request.count, "device")
-        needs = f", request {found.wanted.full_name}: needs {number} of DeviceClass {request.device_class}"
+        needs = f", request {found.need.full_name}: needs {number} of DeviceClass {request.device_class}"
         of_pod = found.claim.endswith(f"/{EXTENDED}")
         claim = ["extended resources"] if of_pod else ["claim ", ClaimName(found.claim)]
         if not found.matching:
-            return PodText(*claim, needs, "; ", self._none_matches(found.wanted))
+            return PodText(*claim, needs, "; ", self._none_matches(found.need))
         verb = "matches" if found.matching == 1 else "match"
         match = f"; {counted(found.matching, 'device')} of {counted(nodes, 'node')} {verb}: "
         return PodText(*claim, needs, match, self._states(found))
@@ -189,10 +189,10 @@ class _Speaker:
         found, is_short = self._survey.on(position), False
         for each in found:
             is_short = is_short or each.missing > 0
-            if each.missing and each.wanted.full_name not in stated:
+            if each.missing and each.need.full_name not in stated:
                 states = (": ", self._states(each)) if each.matching else ()
                 match = "matches" if each.matching == 1 else "match"
-                request = f"request {each.wanted.full_name} needs {each.needed}"
+                request = f"request {each.need.full_name} needs {each.needed}"
                 yield PodText(f"{request}, {each.matching or 'none'} {match}", *states)
         for pool in self._survey.pools(position):
             if pool.is_incomplete:
@@ -211,29 +211,29 @@ class _Speaker:
         return PodText(*_separated(texts if found.free else [*texts, "none free"]))
 
     def _detail(self, state: State, found: Found) -> Sequence[str]:
-        devices, wanted = found.devices[state], found.wanted
+        devices, need = found.devices[state], found.need
         match state:
-            case State.HELD:
-                return self._held_by(devices)
+            case State.IN_USE:
+                return self._used_by(devices)
             case State.FULL:
-                held = self._held_by(devices, "; in use ")
-                return [f" ({self._amounts(devices, wanted, in_use=True)}", *held, ")"]
+                use = self._used_by(devices, "; in use ")
+                return [f" ({self._amounts(devices, need, in_use=True)}", *use, ")"]
             case State.TAINTED:
                 numbers = Counter(
                     taint_text(each.key, each.value, each.effect)
                     for device in devices
-                    for each in untolerated(device, wanted)
+                    for each in untolerated(device, need)
                 )
                 return [f" ({_most(numbers)})"]
             case State.TOO_SMALL:
-                return [f" ({self._amounts(devices, wanted)})"]
+                return [f" ({self._amounts(devices, need)})"]
             case State.COUNTED_OUT:
-                held = () if State.HELD in found.devices else self._held_beside(devices)
-                return [f" ({self._counters(devices)}", *held, ")"]
+                use = () if State.IN_USE in found.devices else self._used_with(devices)
+                return [f" ({self._counters(devices)}", *use, ")"]
             case State.FREE:
                 return ()
 
-    def _held_by(self, devices: Sequence[PoolDevice], before: str = " ") -> Sequence[str]:
+    def _used_by(self, devices: Sequence[PoolDevice], before: str = " ") -> Sequence[str]:
         numbers = Counter(
             claim.full_name
             for device in {each.id for each in devices}
@@ -247,16 +247,16 @@ class _Speaker:
         more = [f" and {len(numbers) - len(texts):,} more"] if len(numbers) > len(texts) else []
         return [f"{before}by ", *_separated(texts), *more] if texts else []
 
-    def _held_beside(self, devices: Sequence[PoolDevice]) -> Sequence[str]:
+    def _used_with(self, devices: Sequence[PoolDevice]) -> Sequence[str]:
         """Return who holds devices of the same pools, which consume the same counters."""
         pools = {each.id[:2] for each in devices}
-        beside = [each for each in self._survey.devices() if each.id[:2] in pools and each.counters]
-        return self._held_by(beside, "; held ")
+        sharing = [each for each in self._survey.devices() if each.id[:2] in pools and each.counters]
+        return self._used_by(sharing, "; held ")
 
-    def _amounts(self, devices: Sequence[PoolDevice], wanted: Wanted, *, in_use: bool = False) -> str:
+    def _amounts(self, devices: Sequence[PoolDevice], need: Need, *, in_use: bool = False) -> str:
         """Return what is requested of each capacity, and the most that a device has or has left."""
         texts = []
-        for name, amount in wanted.request.capacities or ():
+        for name, amount in need.request.capacities or ():
             most = None
             for each in devices:
                 left = self._survey.left(each, name)
@@ -277,12 +277,12 @@ class _Speaker:
                         return f"{'/'.join(key)}: needs {amount_text(amount)}, {left}"
         return "this release allocates no parts of devices"
 
-    def _none_matches(self, wanted: Wanted) -> str:
+    def _none_matches(self, need: Need) -> str:
         """Return which selector matches no device, and what devices have of that which it reads."""
         left = [*self._survey.devices()]
         if not left:
             return "no pool that can be used has a device"
-        for of_class, _, matcher in wanted.matchers:
+        for of_class, _, matcher in need.matchers:
             matching = [each for each in left if matcher.of(each) is True]
             if not matching:
                 whose = f"of DeviceClass {of_class} " if of_class else ""
@@ -294,11 +294,11 @@ class _Speaker:
     # Devices that would do one by one, but not together.
 
     def _together(self, position: int, found: Sequence[Found]) -> str:
-        wanted, _ = self._survey.demand(position)
-        for at, claim in enumerate(wanted):
+        need, _ = self._survey.demand(position)
+        for at, claim in enumerate(need):
             for number, constraint in enumerate(claim.constraints[:_MAX_CONSTRAINTS]):
                 others = claim.constraints[:number] + claim.constraints[number + 1 :]
-                left = [*wanted[:at], claim._replace(constraints=others), *wanted[at + 1 :]]
+                left = [*need[:at], claim._replace(constraints=others), *need[at + 1 :]]
                 if self._survey.fits_without(position, left):
                     return self._constraint(claim, constraint, found)
         free = [each for one in found for each in one.free]
@@ -313,11 +313,11 @@ class _Speaker:
             text += f", which take {', '.join(taken)}"
         return f"{text}: not enough for all at once"
 
-    def _constraint(self, claim: WantedClaim, constraint: Constraint, found: Sequence[Found]) -> str:
+    def _constraint(self, claim: ClaimNeeds, constraint: Constraint, found: Sequence[Found]) -> str:
         concerned = [
             each
             for each in found
-            if each.claim == claim.name and (not constraint.requests or each.wanted.base in constraint.requests)
+            if each.claim == claim.name and (not constraint.requests or each.need.base in constraint.requests)
         ]
         name = constraint.match or constraint.distinct or ""
         free = {each.id: each for one in concerned for each in one.free}

@@ -22,7 +22,7 @@ from core.plugins.dynamicresources.allocator import (
     UndecidedError,
 )
 from core.plugins.dynamicresources.capacities import NOTHING, Amounts, CapacityError, fits
-from core.plugins.dynamicresources.constraints import Wanted, WantedClaim
+from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
 from core.plugins.dynamicresources.matching import Reads
 from core.plugins.dynamicresources.pools import Pool, PoolDevice, PoolError, Usage, is_chosen
 
@@ -41,7 +41,7 @@ class State(Enum):
     """What keeps a device that the selectors match from a request."""
 
     FREE = "free"
-    HELD = "held"
+    IN_USE = "held"
     TAINTED = "tainted"
     TOO_SMALL = "too small"
     FULL = "full"
@@ -54,7 +54,7 @@ class Found(NamedTuple):
 
     claim: str
     """NAMESPACE/NAME"""
-    wanted: Wanted
+    need: Need
     devices: Mapping[State, Sequence[PoolDevice]]
 
     @property
@@ -70,7 +70,7 @@ class Found(NamedTuple):
     @property
     def needed(self) -> int:
         """How many devices it needs: if it asks for all, as many as match, and at least one."""
-        return max(1, self.matching) if self.wanted.request.mode == ALL else self.wanted.request.count
+        return max(1, self.matching) if self.need.request.mode == ALL else self.need.request.count
 
     @property
     def missing(self) -> int:
@@ -108,12 +108,12 @@ class Survey:
                     found.setdefault(each.device, []).append(claim)
         return found
 
-    def demand(self, position: int) -> tuple[Sequence[WantedClaim], Reads | None]:
+    def demand(self, position: int) -> tuple[Sequence[ClaimNeeds], Reads | None]:
         """Return what is to be allocated on a node, and the attributes that decide about it."""
         node = self.node(position)
         if node is not None:
             with suppress(UndecidedError):
-                demand = self.claims.wanted(self.claims.provided(node))
+                demand = self.claims.needs_of(self.claims.provided(node))
                 return demand.claims, demand.reads
         return (), None
 
@@ -132,28 +132,27 @@ class Survey:
         for claim in demand:
             for alternatives in claim.requests:
                 each = [
-                    Found(claim.name, wanted, self._in(position, pools, claim.name, wanted, reads))
-                    for wanted in alternatives
+                    Found(claim.name, need, self._in(position, pools, claim.name, need, reads)) for need in alternatives
                 ]
                 found.append(min(each, key=lambda one: one.missing / max(one.needed, 1)))
         return found
 
     def everywhere(self) -> Iterator[tuple[Found, int]]:
         """Yield for each request and alternative the devices of all known nodes, and on how many nodes they are."""
-        totals: dict[tuple[str, str], tuple[Wanted, dict[State, dict[DeviceID, PoolDevice]]]] = {}
+        totals: dict[tuple[str, str], tuple[Need, dict[State, dict[DeviceID, PoolDevice]]]] = {}
         nodes: Counter[tuple[str, str]] = Counter()
         for position in self._decision.known.tolist():
             pools, (demand, reads) = self.pools(position), self.demand(position)
             for claim in demand:
-                for wanted in (wanted for alternatives in claim.requests for wanted in alternatives):
-                    key = claim.name, wanted.full_name
-                    _, total = totals.setdefault(key, (wanted, {}))
-                    found = self._in(position, pools, claim.name, wanted, reads)
+                for need in (need for alternatives in claim.requests for need in alternatives):
+                    key = claim.name, need.full_name
+                    _, total = totals.setdefault(key, (need, {}))
+                    found = self._in(position, pools, claim.name, need, reads)
                     nodes[key] += any(found.values())
                     for state, devices in found.items():
                         total.setdefault(state, {}).update((device.id, device) for device in devices)
-        for key, (wanted, total) in totals.items():
-            yield Found(key[0], wanted, {state: [*each.values()] for state, each in total.items()}), nodes[key]
+        for key, (need, total) in totals.items():
+            yield Found(key[0], need, {state: [*each.values()] for state, each in total.items()}), nodes[key]
 
     def missing(self, position: int) -> int:
         """Return how many thousandths of its devices the pod lacks on a node, and more where no device would do."""
@@ -168,7 +167,7 @@ class Survey:
                 seen.add(id(pool))
                 yield from pool.devices
 
-    def fits_without(self, position: int, left: Sequence[WantedClaim]) -> bool:
+    def fits_without(self, position: int, left: Sequence[ClaimNeeds]) -> bool:
         """Return whether a node would have the devices for other claims than the pod's."""
         node, pools, inventory = self.node(position), self.pools(position), self.claims.inventory
         if node is None:
@@ -179,11 +178,11 @@ class Survey:
         return False
 
     def _in(
-        self, at: int, pools: Sequence[Pool], claim: str, wanted: Wanted, reads: Reads | None
+        self, at: int, pools: Sequence[Pool], claim: str, need: Need, reads: Reads | None
     ) -> Mapping[State, Sequence[PoolDevice]]:
         found: dict[State, list[PoolDevice]] = {}
         for pool in pools:
-            key = id(pool), claim, wanted.full_name
+            key = id(pool), claim, need.full_name
             known = self._seen.get(key)
             if known is None:
                 self._left -= 1 + len(pool.devices) // _OF_ALIKE
@@ -194,7 +193,7 @@ class Survey:
                 places = None if alike is None else self._alike.get((alike, *key[1:]))
                 if places is None:
                     self._left -= len(pool.devices)
-                    places = self._of(pool, usage, wanted, self.node(at))
+                    places = self._of(pool, usage, need, self.node(at))
                     if alike is not None:
                         self._alike[alike, *key[1:]] = places
                 known = pool, {state: [pool.devices[place] for place in each] for state, each in places.items()}
@@ -204,32 +203,32 @@ class Survey:
                 found.setdefault(state, []).extend(devices)
         return found
 
-    def _of(self, pool: Pool, usage: Usage, wanted: Wanted, node: Node | None) -> Mapping[State, Sequence[int]]:
+    def _of(self, pool: Pool, usage: Usage, need: Need, node: Node | None) -> Mapping[State, Sequence[int]]:
         """Return the positions of the matching devices."""
         shares, available = dict(usage.shares), dict(usage.available)
         found: dict[State, list[int]] = {}
         for position, device in enumerate(pool.devices):
-            if not all(matcher.of(device) is True for _, _, matcher in wanted.matchers):
+            if not all(matcher.of(device) is True for _, _, matcher in need.matchers):
                 continue
             if device.nodes is not None and (node is None or not is_chosen(device.nodes, node)):
                 continue
             in_use = dict(shares.get(position) or ())
             is_counted_out = position not in shares and any(available.get(key, 0) < of for key, of in device.counters)
-            is_held = position in usage.taken and not wanted.request.admin_access
-            state = self._state(device, wanted, in_use, is_held=is_held, is_counted_out=is_counted_out)
+            is_in_use = position in usage.taken and not need.request.admin_access
+            state = self._state(device, need, in_use, is_in_use=is_in_use, is_counted_out=is_counted_out)
             found.setdefault(state, []).append(position)
         return found
 
     def _state(
-        self, device: PoolDevice, wanted: Wanted, in_use: Amounts, *, is_held: bool, is_counted_out: bool
+        self, device: PoolDevice, need: Need, in_use: Amounts, *, is_in_use: bool, is_counted_out: bool
     ) -> State:
-        if untolerated(device, wanted):
+        if untolerated(device, need):
             return State.TAINTED
-        if not self.has(device, wanted, NOTHING):
+        if not self.has(device, need, NOTHING):
             return State.TOO_SMALL
-        if is_held:
-            return State.HELD
-        if not self.has(device, wanted, in_use):
+        if is_in_use:
+            return State.IN_USE
+        if not self.has(device, need, in_use):
             return State.FULL
         return State.COUNTED_OUT if is_counted_out else State.FREE
 
@@ -239,9 +238,9 @@ class Survey:
         used = shares[device.id].amounts.get(capacity, 0) if device.id in shares else 0
         return None if found is None else found.value - used
 
-    def has(self, device: PoolDevice, wanted: Wanted, in_use: Amounts) -> bool:
+    def has(self, device: PoolDevice, need: Need, in_use: Amounts) -> bool:
         """Return whether a device has the capacities that are requested, besides what is in use."""
-        requested = dict(wanted.request.capacities or ())
+        requested = dict(need.request.capacities or ())
         if not self.claims.gates.shares or not device.device.capacity:
             return not requested
         try:
@@ -250,10 +249,10 @@ class Survey:
             return False
 
 
-def untolerated(device: PoolDevice, wanted: Wanted) -> Sequence[Taint]:
+def untolerated(device: PoolDevice, need: Need) -> Sequence[Taint]:
     """Return the taints of a device that keep a request off it."""
     return [
         taint
         for taint in device.taints
-        if taint.effect in KEEP_PODS_OFF and not any(each.tolerates(taint) for each in wanted.request.tolerations)
+        if taint.effect in KEEP_PODS_OFF and not any(each.tolerates(taint) for each in need.request.tolerations)
     ]

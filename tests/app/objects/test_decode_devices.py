@@ -31,7 +31,7 @@ def conditions(**found: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "statuses", "expected"),
+    ("need", "statuses", "expected"),
     [
         pytest.param({}, [], (False, False), id="no-conditions"),
         pytest.param({"bindingConditions": ["A"]}, [], (True, False), id="no-status"),
@@ -47,12 +47,12 @@ def conditions(**found: str) -> list[Any]:
     ],
 )
 def test_an_allocation_is_given_up_when_it_failed_or_has_waited_for_ten_minutes(
-    wanted: dict[str, Any], statuses: list[Any], expected: tuple[bool, bool]
+    need: dict[str, Any], statuses: list[Any], expected: tuple[bool, bool]
 ) -> None:
     now = (datetime.now(UTC) - timedelta(minutes=9)).isoformat()
     assert expected == (
-        claim_of([{**GPU, **wanted}], statuses, LONG_AGO),
-        claim_of([{**GPU, **wanted}], statuses, now),
+        claim_of([{**GPU, **need}], statuses, LONG_AGO),
+        claim_of([{**GPU, **need}], statuses, now),
     )
     assert not claim_of([{**GPU, "bindingConditions": ["A"]}], [], "")
 

@@ -23,7 +23,7 @@ from tests.core.plugins.dynamicresources.world import (
     alternative,
     claim,
     device,
-    held,
+    in_use,
     request,
     slice_of,
     world,
@@ -73,7 +73,7 @@ def verdicts(found: Diagnosis) -> list[str]:
 
 
 def test_devices_decide_explanations_and_no_response() -> None:
-    taken = claim([request()], "other", held("g0"))
+    taken = claim([request()], "other", in_use("g0"))
     found = diagnosis(world(FREE, [claim([request()]), taken]))
     assert verdicts(found) == ["cannot allocate all claims"]
     assert (found.deciding_plugin(0), found.judge_of(NAME)) == (NAME, Judge.SCHEDULER)
@@ -94,7 +94,7 @@ def test_a_pod_without_devices_is_explained_without_the_plugin() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("release", ["1.36", "1.37"])
 def test_a_pod_with_claims_is_not_judged_without_a_kind_that_its_release_reads(kind: Kind, release: str) -> None:
-    taken = claim([request()], "other", held("g0"))
+    taken = claim([request()], "other", in_use("g0"))
     found = diagnosis(world(FREE, [claim([request()]), taken], release=release), missing={kind: LACKS[kind]})
     is_read = kind is not DeviceTaintRule or release == "1.37"
     assert found.not_judged == ([NotJudged(NAME, f"no {kind.__name__}", "get it")] if is_read else [])
@@ -125,13 +125,13 @@ def test_an_extended_resource_of_a_class_is_judged() -> None:
 
 
 def test_a_selector_that_is_not_evaluated_may_fit_and_is_no_refusal() -> None:
-    wanted = claim([request(selectors=NOT_EVALUATED)])
-    found = diagnosis(world(FREE, [wanted], nodes=2))
+    need = claim([request(selectors=NOT_EVALUATED)])
+    found = diagnosis(world(FREE, [need], nodes=2))
     assert verdicts(found) == ["", "cannot allocate all claims"]
     (reported,) = found.not_judged
     assert reported.plugin == NAME
     assert reported.why == "claim default/c: selector #0: selector not evaluated: the function format (nodes: 1)"
-    elsewhere = diagnosis(world(FREE, [wanted], nodes=2), nodeSelector={"zone": "z1"})
+    elsewhere = diagnosis(world(FREE, [need], nodes=2), nodeSelector={"zone": "z1"})
     assert (len(elsewhere.fitting), elsewhere.not_judged) == (0, [])
 
 
@@ -144,7 +144,7 @@ def test_a_selector_that_is_not_evaluated_may_fit_and_is_no_refusal() -> None:
     ],
 )
 def test_other_gates_than_the_default_are_named(release: str, gate: str, *, on: bool) -> None:
-    taken = claim([request()], "other", held("g0"))
+    taken = claim([request()], "other", in_use("g0"))
     found = diagnosis(world(FREE, [claim([request()]), taken], release=release), gates={gate: on})
     state = "on" if on else "off"
     why = f"devices are judged only with the default feature gates, and {gate} is {state}"

@@ -125,7 +125,7 @@ FAULTS: Final = (
     Fault(
         id="shareable-told-in-135",
         breaks="A selector of 1.35 sees that a device may be shared.",
-        old="        None if release == _NOT_TOLD else device.device.shareable,",
+        old="        None if release == _NOT_REPORTED else device.device.shareable,",
         new="        device.device.shareable,",
         tests=_ALLOCATOR,
     ),

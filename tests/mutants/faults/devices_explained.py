@@ -38,8 +38,8 @@ FAULTS: Final = (
     Fault(
         id="device-in-use-counted-as-free",
         breaks="A device that a claim holds is counted among the free ones.",
-        old="            is_held = position in usage.taken and not wanted.request.admin_access",
-        new="            is_held = False",
+        old="            is_in_use = position in usage.taken and not need.request.admin_access",
+        new="            is_in_use = False",
         tests=_EXPLAINING,
     ),
     Fault(

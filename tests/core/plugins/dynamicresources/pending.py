@@ -24,7 +24,7 @@ from tests.core.plugins.dynamicresources.world import (
     alternative,
     claim,
     device,
-    held,
+    in_use,
     request,
     slice_of,
     world,
@@ -76,7 +76,7 @@ def user(name: str, node: str, *claims: str, **metadata: Any) -> V1:  # noqa: AN
 
 def used(name: str, *devices: str, by: Sequence[str], pool: str = "pool", **fields: Any) -> V1:  # noqa: ANN401
     """Return a claim with devices that pods use."""
-    status = held(*devices, pool=pool, **fields)
+    status = in_use(*devices, pool=pool, **fields)
     status["reservedFor"] = [{"resource": "pods", "name": each, "uid": each} for each in by]
     return claim([request()], name, status)
 
@@ -104,7 +104,7 @@ ON_N1: Final = claim(
     "c",
     {
         "allocation": {
-            **held("g0", pool="p1")["allocation"],
+            **in_use("g0", pool="p1")["allocation"],
             "nodeSelector": {
                 "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
             },

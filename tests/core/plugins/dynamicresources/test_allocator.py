@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.conformance.device_cases import answer
+from tests.conformance.device_cases import response
 from tests.core.plugins.dynamicresources.world import (
     DRIVER,
     FAILS,
@@ -16,7 +16,7 @@ from tests.core.plugins.dynamicresources.world import (
     alternative,
     claim,
     device,
-    held,
+    in_use,
     request,
     slice_of,
     verdict,
@@ -48,7 +48,7 @@ def partitions(devices: list[V1]) -> list[V1]:
     ("slices", "claims", "expected"),
     [
         pytest.param(TWO, [claim([request()])], "g0", id="first-device"),
-        pytest.param(TWO, [claim([request()]), claim([request()], "other", held("g0"))], "g1", id="one-in-use"),
+        pytest.param(TWO, [claim([request()]), claim([request()], "other", in_use("g0"))], "g1", id="one-in-use"),
         pytest.param(TWO, [claim([request(count=2)])], "g0 g1", id="count"),
         pytest.param(TWO, [claim([request(count=3)])], NONE, id="too-many"),
         pytest.param(TWO, [claim([request(count=0)])], "", id="none"),
@@ -56,7 +56,7 @@ def partitions(devices: list[V1]) -> list[V1]:
         pytest.param(TWO, [claim([request()]), claim([request()], "c2")], "g0 g1", id="two-claims"),
         pytest.param(TWO, [claim([request(allocationMode="All")])], "g0 g1", id="all"),
         pytest.param(
-            TWO, [claim([request(allocationMode="All")]), claim([request()], "x", held("g1"))], NONE, id="all-but-one"
+            TWO, [claim([request(allocationMode="All")]), claim([request()], "x", in_use("g1"))], NONE, id="all-but-one"
         ),
         pytest.param(
             TWO,
@@ -66,13 +66,13 @@ def partitions(devices: list[V1]) -> list[V1]:
         ),
         pytest.param(
             TWO,
-            [claim([request(adminAccess=True)]), claim([request()], "x", held("g0"))],
+            [claim([request(adminAccess=True)]), claim([request()], "x", in_use("g0"))],
             "g0",
             id="admin-access-to-a-device-in-use",
         ),
         pytest.param(
             TWO,
-            [claim([request()]), claim([request()], "x", held("g0", adminAccess=True))],
+            [claim([request()]), claim([request()], "x", in_use("g0", adminAccess=True))],
             "g0",
             id="held-with-admin-access",
         ),
@@ -179,7 +179,7 @@ def partitions(devices: list[V1]) -> list[V1]:
         ),
         pytest.param(
             partitions(consuming(6, 6)),
-            [claim([request()]), claim([request()], "x", held("g0"))],
+            [claim([request()]), claim([request()], "x", in_use("g0"))],
             NONE,
             id="counters-in-use",
         ),
@@ -205,7 +205,7 @@ def partitions(devices: list[V1]) -> list[V1]:
             [slice_of("s", [device("g0", capacity={"m": {"value": "10"}}, allowMultipleAllocations=True)])],
             [
                 claim([request(count=1, capacity={"requests": {"m": "6"}})]),
-                claim([request()], "x", held("g0", shareID="s", consumedCapacity={"m": "4"})),
+                claim([request()], "x", in_use("g0", shareID="s", consumedCapacity={"m": "4"})),
             ],
             "g0",
             id="shared",
@@ -214,7 +214,7 @@ def partitions(devices: list[V1]) -> list[V1]:
             [slice_of("s", [device("g0", capacity={"m": {"value": "10"}}, allowMultipleAllocations=True)])],
             [
                 claim([request(count=1, capacity={"requests": {"m": "7"}})]),
-                claim([request()], "x", held("g0", shareID="s", consumedCapacity={"m": "4"})),
+                claim([request()], "x", in_use("g0", shareID="s", consumedCapacity={"m": "4"})),
             ],
             NONE,
             id="shared-and-full",
@@ -250,10 +250,10 @@ def test_a_selector_that_fails_counts_only_on_a_free_device_that_is_reached() ->
     devices = [device("g0", {"model": {"string": "a"}}), device("g1")]
     fails = claim([request(selectors=[FAILS])])
     assert verdict(world([slice_of("s", devices)], [fails])) == "g0"
-    taken = claim([request()], "x", held("g0"))
+    taken = claim([request()], "x", in_use("g0"))
     found = verdict(world([slice_of("s", devices)], [fails, taken]))
     assert found.startswith(f"Error: claim default/c: selector #0 on device {DRIVER}/pool/g1: CEL runtime error: ")
-    assert verdict(world([slice_of("s", devices)], [fails, taken, claim([request()], "y", held("g1"))])) == NONE
+    assert verdict(world([slice_of("s", devices)], [fails, taken, claim([request()], "y", in_use("g1"))])) == NONE
 
 
 def test_a_rule_taints_the_devices_that_it_selects() -> None:
@@ -291,7 +291,7 @@ def exponential() -> V1:
 
 def test_a_search_that_is_too_long_is_undecided_and_no_refusal() -> None:
     began = process_time()
-    found = answer(exponential())
+    found = response(exponential())
     assert process_time() - began < 0.5
     assert found["undecided"] == {"n0": "the search for devices takes too long"}
     assert found["feasible"] == ["n0"]
@@ -305,7 +305,7 @@ def test_a_search_that_is_too_long_is_undecided_and_no_refusal() -> None:
     ],
 )
 def test_a_selector_that_is_not_evaluated_is_undecided_and_no_refusal(expression: str, reason: str) -> None:
-    found = answer(world(TWO, [claim([request(selectors=[{"cel": {"expression": expression}}])])]))
+    found = response(world(TWO, [claim([request(selectors=[{"cel": {"expression": expression}}])])]))
     assert found["undecided"] == {"n0": f"claim default/c: selector #0: selector not evaluated: {reason}"}
     assert found["feasible"] == ["n0"]
 
@@ -326,7 +326,7 @@ def test_nodes_whose_devices_look_alike_to_the_claim_are_judged_once() -> None:
             for at in range(3)
         ]
 
-    case = world(slices(), [claim([request()]), claim([request()], "x", held("g1", pool="p1"))], nodes=3)
+    case = world(slices(), [claim([request()]), claim([request()], "x", in_use("g1", pool="p1"))], nodes=3)
     assert [verdict(case, f"n{at}") for at in range(3)] == ["g0", NONE, "g2"]
     by_uuid = claim([request(selectors=[{"cel": {"expression": f'device.attributes["{DRIVER}"].uuid == "2"'}}])])
     assert [verdict(world(slices(), [by_uuid], nodes=3), f"n{at}") for at in range(3)] == [NONE, NONE, "g2"]

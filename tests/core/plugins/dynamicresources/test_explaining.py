@@ -31,7 +31,7 @@ def of(model: str) -> V1:
     return {"cel": {"expression": f'device.attributes["{DRIVER}"].model == "{model}"'}}
 
 
-def said(case: V1) -> list[str]:
+def stated(case: V1) -> list[str]:
     return [*cluster_amounts(decided(case), MANY).facts]
 
 
@@ -43,7 +43,7 @@ def helped(case: V1) -> list[str]:
 def test_a_person_is_told_what_is_missing_and_what_would_help(name: str) -> None:
     waiting: Waiting = WAITING[name]
     assert not len(decided(waiting.case).fitting)
-    assert said(waiting.case) == waiting.measured
+    assert stated(waiting.case) == waiting.measured
     assert helped(waiting.case) == waiting.helps
 
 
@@ -73,7 +73,7 @@ def test_what_a_node_lacks_is_told_of_that_node() -> None:
         [],
         ["request r needs 1, none match"],
     ]
-    assert len(said(free)) == 1, "a pod that fits needs no nearest node"
+    assert len(stated(free)) == 1, "a pod that fits needs no nearest node"
     of_both = [{"metadata": {"name": each}, "spec": {"selectors": [of(each)]}} for each in ("gpu", "nic")]
     kinds = [device(each, {"model": {"string": each}}) for each in ("gpu", "nic")]
     apart = world(
@@ -82,12 +82,12 @@ def test_what_a_node_lacks_is_told_of_that_node() -> None:
         nodes=2,
         deviceclasses=of_both,
     )
-    assert said(apart)[-1] == "n0: request b needs 1, none match"
+    assert stated(apart)[-1] == "n0: request b needs 1, none match"
 
 
 def test_nothing_is_said_of_a_pod_without_claims_and_of_one_that_fits() -> None:
-    assert not said(world([local(0, *TWO)], []))
-    assert not said(world([local(0, *TWO)], [claim([request()])]))
+    assert not stated(world([local(0, *TWO)], []))
+    assert not stated(world([local(0, *TWO)], [claim([request()])]))
 
 
 def test_names_of_pods_and_claims_of_other_namespaces_are_hidden() -> None:
@@ -96,12 +96,12 @@ def test_names_of_pods_and_claims_of_other_namespaces_are_hidden() -> None:
     unknown = used("secret-1", "g1", by=["gone"])
     unknown["metadata"]["namespace"] = "secret"
     pod = user("secret-0", "n0", "x", namespace="secret")
-    (fact,) = said(world([slice_of("s", TWO)], [claim([request()]), of_others, unknown], pods=[pod]))
+    (fact,) = stated(world([slice_of("s", TWO)], [claim([request()]), of_others, unknown], pods=[pod]))
     assert fact.endswith("2 held by claim secret/secret-1 (1), secret/secret-0 (1), none free")
     assert isinstance(fact, PodText)
     assert "secret" not in fact.rendered(lambda namespace: namespace != "secret")
-    shown = fact.rendered(lambda namespace: namespace == "default")
-    assert shown.endswith(
+    rendered = fact.rendered(lambda namespace: namespace == "default")
+    assert rendered.endswith(
         "2 held by claim (a claim of another namespace) (1), (a pod of another namespace) (1), none free"
     )
 
@@ -132,7 +132,7 @@ def test_a_claim_that_cannot_be_used_is_told_with_the_reason() -> None:
         ([deleted], None, "claim default/c is being deleted: the pod waits for another one"),
     ):
         case = world([local(0, *TWO)], claims)
-        assert said(case if pod is None else {**case, "pod": pod}) == [fact]
+        assert stated(case if pod is None else {**case, "pod": pod}) == [fact]
 
 
 def test_a_claim_of_a_template_is_made_again_with_its_template_and_its_pod() -> None:
@@ -151,13 +151,13 @@ def test_devices_that_would_do_one_by_one_are_told_as_too_few_together() -> None
     uses = [{"counterSet": "gpu0", "counters": {"memory": {"value": "30Gi"}}}]
     parts = [device(f"part{at}", consumesCounters=uses) for at in range(2)]
     slices = [slice_of("s", parts, count=2), slice_of("t", [], count=2, sharedCounters=counters)]
-    assert said(world(slices, [claim([request(count=2)])]))[-1] == (
+    assert stated(world(slices, [claim([request(count=2)])]))[-1] == (
         "n0: needs 2 together, and 2 free one by one, which take 60Gi of gpu0/memory: not enough for all at once"
     )
-    older, *_ = said(world(slices[:1], [claim([request()])], release="1.34"))
+    older, *_ = stated(world(slices[:1], [claim([request()])], release="1.34"))
     assert older.endswith("match: 2 short of counters (this release allocates no parts of devices), none free")
     three = world([local(0, *TWO)], [claim([request("a", count=2), request("b", count=2)])])
-    assert said(three)[-1] == "n0: needs 4 together, and 2 free one by one: not enough for all at once"
+    assert stated(three)[-1] == "n0: needs 4 together, and 2 free one by one: not enough for all at once"
 
 
 def test_a_distinct_attribute_that_too_few_values_meet() -> None:
@@ -165,7 +165,7 @@ def test_a_distinct_attribute_that_too_few_values_meet() -> None:
     case = world(
         [local(0, *devices)], [claim([request(count=3)], constraints=[{"distinctAttribute": f"{DRIVER}/numa"}])]
     )
-    assert said(case)[-1] == (
+    assert stated(case)[-1] == (
         f"n0: distinctAttribute {DRIVER}/numa: needs 3 devices with different values; free are 0 (2), 1 (1)"
     )
     assert helped(case)[0].startswith("make claim default/c again with count 2 instead of 3")
@@ -173,9 +173,9 @@ def test_a_distinct_attribute_that_too_few_values_meet() -> None:
 
 def test_an_invalid_pool_and_a_selector_of_the_class_are_told() -> None:
     twice = world([slice_of("s", [TWO[0], TWO[0]])], [claim([request()])])
-    assert said(twice)[-1] == f"n0: pool {DRIVER}/pool is invalid: duplicate device name g0"
+    assert stated(twice)[-1] == f"n0: pool {DRIVER}/pool is invalid: duplicate device name g0"
     other = {"metadata": {"name": "gpu"}, "spec": {"selectors": [{"cel": {"expression": 'device.driver == "x"'}}]}}
-    (fact,) = said(world([local(0, *TWO)], [claim([request()])], deviceclasses=[other]))
+    (fact,) = stated(world([local(0, *TWO)], [claim([request()])], deviceclasses=[other]))
     assert fact.endswith(
         'the selector of DeviceClass gpu device.driver == "x" matches none of 2 devices; they have driver '
         "gpu.example.com"
@@ -227,11 +227,11 @@ def _z0() -> V1:
 
 @pytest.mark.parametrize("of_template", [False, True])
 def test_a_claim_ends_with_the_pod_that_it_was_made_for_and_another_one_is_freed(*, of_template: bool) -> None:
-    held = used("x", "g0", by=["one"])
+    in_use = used("x", "g0", by=["one"])
     if of_template:
         owner = {"apiVersion": "v1", "kind": "Pod", "name": "one", "uid": "one", "controller": True}
-        held["metadata"]["ownerReferences"] = [owner]
-    decision = decided(world([slice_of("s", TWO)], [claim([request(count=2)]), held], pods=[user("one", "n0", "x")]))
+        in_use["metadata"]["ownerReferences"] = [owner]
+    decision = decided(world([slice_of("s", TWO)], [claim([request(count=2)]), in_use], pods=[user("one", "n0", "x")]))
     mirror, claims = decision.mirror, decision.mirror.objects(ResourceClaim)
     pod = mirror.get_pod("one")
     assert pod is not None

@@ -20,7 +20,7 @@ from tests.core.plugins.dynamicresources.world import (
     V1,
     claim,
     device,
-    held,
+    in_use,
     request,
     slice_of,
     world,
@@ -81,7 +81,7 @@ def test_a_class_that_selects_otherwise_selects_other_devices() -> None:
 def test_a_device_is_in_use_as_long_as_any_claim_has_it() -> None:
     life = Life(world([slice_of("s", [device("g")])], [claim([request()])]))
     for name, fit in (("x", 0), ("y", 0)):
-        assert life.tell(ResourceClaim, claim([request()], name, held("g"))) == fit
+        assert life.tell(ResourceClaim, claim([request()], name, in_use("g"))) == fit
     assert life.tell(ResourceClaim, claim([request()], "x")) == 0
     assert life.tell(ResourceClaim, claim([request()], "y"), "Delete") == 1
 
@@ -89,7 +89,7 @@ def test_a_device_is_in_use_as_long_as_any_claim_has_it() -> None:
 def test_a_cached_verdict_knows_that_a_device_was_taken_and_given_back() -> None:
     life = Life(world([slice_of("s", [device("g")])], [claim([request()])]))
     assert life.cached() == 1
-    life.tell(ResourceClaim, claim([request()], "x", held("g")))
+    life.tell(ResourceClaim, claim([request()], "x", in_use("g")))
     assert life.cached() == 0
     life.tell(ResourceClaim, claim([request()], "x"), "Delete")
     assert life.cached() == 1

@@ -19,7 +19,7 @@ from core.plugins.dynamicresources.selectors import (
     compile_selector,
 )
 from core.releases.release import RELEASES, Release
-from tests.upstream.selectors import asked, file_of, letters
+from tests.upstream.selectors import file_of, letters, queries_of_all
 
 _LETTERS: Final = {
     SelectorErrorKind.COMPILE: "c",
@@ -81,10 +81,10 @@ def test_the_rows_of_upstreams_table_are_evaluated_as_cel_go_does(release: Relea
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 def test_no_expression_has_another_result_than_that_of_cel_go(release: Release) -> None:
-    devices = [device_of(each) for each in asked()["devices"]]
+    devices = [device_of(each) for each in queries_of_all()["devices"]]
     found = {
         expression: "".join(_letter(expression, each, release) for each in devices)
-        for expression in asked()["expressions"]
+        for expression in queries_of_all()["expressions"]
     }
     expected = _recorded(release)["results"]
     assert found.keys() == expected.keys()

@@ -10,14 +10,14 @@ import pytest
 from core.plugins.dynamicresources.plugin import DynamicResources
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES as KNOWN
-from tests.conformance.device_cases import answer
+from tests.conformance.device_cases import response
 from tests.core.plugins.dynamicresources.world import (
     DRIVER,
     V1,
     alternative,
     claim,
     device,
-    held,
+    in_use,
     request,
     slice_of,
     verdict,
@@ -36,7 +36,7 @@ TAINTED: Final = [slice_of("s", [device("g0", taints=[HOT])])]
 LATE: Final = [slice_of("s", [device("g0", bindingConditions=["A"])])]
 PER_DEVICE: Final = [slice_of("s", [device("g0", allNodes=True)], perDeviceNodeSelection=True)]
 THREE_OR_ALL: Final = [alternative("s", count=3), alternative("t", allocationMode="All")]
-HELD_FIRST: Final = {"request": "r/s", "driver": DRIVER, "pool": "pool", "device": "g0"}
+IN_USE_FIRST: Final = {"request": "r/s", "driver": DRIVER, "pool": "pool", "device": "g0"}
 COUNTED: Final = [
     slice_of("s", [], count=2, sharedCounters=[{"name": "m", "counters": {"n": {"value": "1"}}}]),
     slice_of("t", [device("g0", consumesCounters=[{"counterSet": "m", "counters": {"n": {"value": "1"}}}])], count=2),
@@ -94,7 +94,7 @@ COUNTED: Final = [
         ),
         pytest.param(
             TWO,
-            [claim([request()]), claim([request()], "x", held("g0", shareID="s"))],
+            [claim([request()]), claim([request()], "x", in_use("g0", shareID="s"))],
             ("g1", "g1", "g0", "g0"),
             id="a-share-of-a-device-that-is-not-shareable",
         ),
@@ -124,7 +124,7 @@ def test_other_gates_than_the_default_ones_are_not_judged() -> None:
 
 
 def scores(case: V1, release: str) -> Any:  # noqa: ANN401 - scores, or what is said instead
-    plugin = answer({**case, "kubernetes": release})["plugins"]["DynamicResources"]
+    plugin = response({**case, "kubernetes": release})["plugins"]["DynamicResources"]
     return plugin.get("score_error", plugin.get("raw_scores_feasible"))
 
 
@@ -136,18 +136,18 @@ def test_scores_say_how_early_the_alternatives_come() -> None:
         nodes=2,
     )
     assert [scores(case, each) for each in RELEASES] == [None, *[{"n0": 8, "n1": 7}] * 3]
-    both = world(TWO, [claim(listed), claim([request()], "c2", held("g0"))])
+    both = world(TWO, [claim(listed), claim([request()], "c2", in_use("g0"))])
     error = "number of allocations 1 is smaller than number of claims"
     assert [scores(both, each) for each in RELEASES] == [None, error, {"n0": 7}, {"n0": 7}]
-    before = claim(listed, "c2", {"allocation": {"devices": {"results": [HELD_FIRST]}}})
+    before = claim(listed, "c2", {"allocation": {"devices": {"results": [IN_USE_FIRST]}}})
     assert [scores(world(TWO, [claim([request()]), before]), each) for each in RELEASES[2:]] == [{"n0": 8}] * 2
 
 
 @pytest.mark.parametrize(("release", "expected"), [("1.34", "g0"), ("1.35", NONE), ("1.36", "g0")])
 def test_the_allocator_of_135_does_not_tell_selectors_that_a_device_may_be_shared(release: str, expected: str) -> None:
     shareable = [slice_of("s", [device("g0", allowMultipleAllocations=True)])]
-    wanted = [claim([request(selectors=[{"cel": {"expression": "device.allowMultipleAllocations"}}])])]
-    assert verdict(world(shareable, wanted, release=release)) == expected
+    need = [claim([request(selectors=[{"cel": {"expression": "device.allowMultipleAllocations"}}])])]
+    assert verdict(world(shareable, need, release=release)) == expected
 
 
 @pytest.mark.parametrize(("release", "expected"), [("1.35", NONE), ("1.36", "g0")])
@@ -162,5 +162,5 @@ def test_before_137_an_amount_that_is_rounded_up_overflows(release: str, expecte
     policy = {"validRange": {"min": "0", "step": "2"}, "default": "0"}
     capacity = {"memory": {"value": "8", "requestPolicy": policy}}
     shareable = [slice_of("s", [device("g0", capacity=capacity, allowMultipleAllocations=True)])]
-    wanted = [claim([request(capacity={"requests": {"memory": str(2**63 - 1)}})])]
-    assert verdict(world(shareable, wanted, release=release)).endswith(expected)
+    need = [claim([request(capacity={"requests": {"memory": str(2**63 - 1)}})])]
+    assert verdict(world(shareable, need, release=release)).endswith(expected)

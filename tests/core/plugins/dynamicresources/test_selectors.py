@@ -7,8 +7,8 @@ import pytest
 from core.objects import quantity
 from core.plugins.dynamicresources import cel_environment
 from core.plugins.dynamicresources.selectors import (
-    KEPT,
     MAX_LENGTH,
+    STORED,
     SelectedDevice,
     SelectorError,
     SelectorErrorKind,
@@ -130,7 +130,7 @@ def test_selectors_are_compiled_once_and_kept_up_to_a_length() -> None:
     first = compile_selector("device.driver == 'kept'", _LATEST)
     assert compile_selector("device.driver == 'kept'", _LATEST) is first
     assert compile_selector("device.driver == 'kept'", Release(1, 36)) is not first
-    for number in range(KEPT // MAX_LENGTH + 2):
+    for number in range(STORED // MAX_LENGTH + 2):
         compile_selector(f"{number} ==" + " " * (MAX_LENGTH - 20), _LATEST)
     assert compile_selector("device.driver == 'kept'", _LATEST) is not first
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tests.conformance.device_cases import answer
+from tests.conformance.device_cases import response
 
 V1 = dict[str, Any]
 DRIVER: Final = "gpu.example.com"
@@ -57,7 +57,7 @@ def claim(requests: Sequence[V1], name: str = "c", status: V1 | None = None, **f
     return found if status is None else {**found, "status": status}
 
 
-def held(*devices: str, pool: str = "pool", **fields: Any) -> V1:  # noqa: ANN401 - of any kind
+def in_use(*devices: str, pool: str = "pool", **fields: Any) -> V1:  # noqa: ANN401 - of any kind
     """Return the status of a claim that has devices."""
     results = [{"request": "r", "driver": DRIVER, "pool": pool, "device": each, **fields} for each in devices]
     return {"allocation": {"devices": {"results": results}}}
@@ -86,7 +86,7 @@ def world(slices: Sequence[V1], claims: Sequence[V1], nodes: int = 1, release: s
 
 def verdict(case: V1, node: str = "n0") -> str:
     """Return the devices that a node has for the claims, such as `g0 g1`, or the reason why it has none."""
-    found = answer(case)
+    found = response(case)
     assert not found["undecided"], found["undecided"]
     plugin = found["plugins"]["DynamicResources"]
     failed = plugin["filter_failed"].get(node)
