@@ -31,7 +31,11 @@ import app, core
 from kubernetes.config import incluster_config, kube_config  # imported where a cluster is followed
 for package in (app, core):
     for module in walk_packages(package.__path__, package.__name__ + "."):
-        import_module(module.name)
+        try:
+            import_module(module.name)
+        except ModuleNotFoundError as missing:  # of the optional packages for selectors of devices
+            if missing.name not in ("google", "cel_expr_python"):
+                raise
 print(module.name)
 """
 _UNCHECKED_HASH: Final = 0b01  # PEP 552: neither its time nor the source is looked at

@@ -29,7 +29,9 @@ try:
     from google.protobuf.message import DecodeError
 
     from core.plugins.dynamicresources import cel_cost, cel_equality, cel_rewriting, cel_types, checked_expression
-except ImportError:  # the optional packages are not installed
+except ModuleNotFoundError as missing:
+    if missing.name not in {"cel_expr_python", "google"}:  # the optional packages, which are not installed
+        raise
     cel = None
 
 Native = Any

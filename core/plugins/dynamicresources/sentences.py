@@ -20,6 +20,7 @@ from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
 from core.plugins.dynamicresources.extended import NAME as EXTENDED
 from core.plugins.dynamicresources.matching import Matcher, Reads
 from core.plugins.dynamicresources.pools import PoolDevice
+from core.plugins.dynamicresources.selectors import SelectorError
 from core.plugins.dynamicresources.survey import NAME, Found, State, Survey, untolerated
 
 if TYPE_CHECKING:
@@ -283,11 +284,13 @@ class _Speaker:
         if not left:
             return "no pool that can be used has a device"
         for of_class, _, matcher in need.matchers:
-            matching = [each for each in left if matcher.of(each) is True]
+            outcomes = [matcher.of(each) for each in left]
+            matching = [each for each, outcome in zip(left, outcomes, strict=True) if outcome is True]
             if not matching:
-                whose = f"of DeviceClass {of_class} " if of_class else ""
-                has = _has(left, matcher)
-                return f"the selector {whose}{matcher.expression} matches none of {counted(len(left), 'device')}{has}"
+                selector = f"the selector {f'of DeviceClass {of_class} ' if of_class else ''}{matcher.expression}"
+                if errors := [each for each in outcomes if isinstance(each, SelectorError)]:
+                    return f"{selector} has no result for {counted(len(errors), 'device')}: {errors[0].message}"
+                return f"{selector} matches none of {counted(len(left), 'device')}{_has(left, matcher)}"
             left = matching
         return "no node can use the devices that match"
 

@@ -106,6 +106,20 @@ def test_names_of_pods_and_claims_of_other_namespaces_are_hidden() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        (f"device.attributes['{DRIVER}'].nothing == 'a'", "no such key: nothing"),
+        ("device.driver.find('a') == 'a'", "selector not evaluated: "),
+    ],
+)
+def test_a_selector_without_a_result_is_not_one_that_matches_nothing(expression: str, why: str) -> None:
+    asking = claim([request(selectors=[{"cel": {"expression": expression}}])])
+    other = used("x", "g0", "g1", by=["one"])  # upstream evaluates selectors for free devices alone, so it rejects
+    fact, *_ = stated(world([slice_of("s", TWO)], [asking, other], pods=[user("one", "n0", "x")]))
+    assert f"{expression} has no result for 2 devices: {why}" in fact
+
+
 def _with(*fields: str) -> V1:
     """Return a template's claim, made for the pod, with other members of `metadata`."""
     made = claim([request()], "c")
