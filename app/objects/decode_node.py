@@ -8,8 +8,6 @@ from typing import Annotated, Final
 import msgspec
 
 from app.objects.decode import (
-    MAX_LABEL_KEY_BYTES,
-    MAX_LABEL_VALUE_BYTES,
     NULL,
     Int32,
     LabelSelector,
@@ -31,11 +29,11 @@ from app.objects.decode import (
     names_of,
     nullable,
     quantity_of,
-    refuse_longer,
     selector_of_labels,
     selector_or_nothing,
     texts,
 )
+from app.objects.decode_placement import WireTaint, taint_of
 from core.objects.kinds import (
     Namespace,
     PodDisruptionBudget,
@@ -52,12 +50,6 @@ _MEASURED: Final = ("cpu", "memory")
 """Resources whose usage is measured, as a share of the capacity."""
 
 
-class _Taint(Wire):
-    key: str | None = None
-    value: str | None = None
-    effect: str | None = None
-
-
 class _NodeCondition(Wire):
     type: str | None = None
     status: str | None = None
@@ -69,7 +61,7 @@ class _Image(Wire):
 
 
 class _NodeSpec(Wire):
-    taints: Annotated[msgspec.Raw, Unread(list[_Taint])] = NULL
+    taints: Annotated[msgspec.Raw, Unread(list[WireTaint])] = NULL
     unschedulable: bool | None = None
 
 
@@ -89,7 +81,7 @@ class WireNode(WireObject):
 
 
 _node_decoder: Final = msgspec.json.Decoder(WireNode)
-_taints_decoder: Final = nullable(list[_Taint])
+_taints_decoder: Final = nullable(list[WireTaint])
 _conditions_decoder: Final = msgspec.json.Decoder(list[_NodeCondition])
 _encoder: Final = msgspec.json.Encoder()
 _EMPTY_SPEC: Final = _NodeSpec()
@@ -127,10 +119,7 @@ def _shared_features(features: frozenset[str]) -> frozenset[str]:
 
 def _parse_taints(raw: bytes) -> tuple[Taint, ...]:
     taints = decoding_field(_taints_decoder.decode, raw, "spec.taints") or ()
-    for index, taint in enumerate(taints):
-        refuse_longer(taint.key, MAX_LABEL_KEY_BYTES, f"spec.taints[{index}].key")
-        refuse_longer(taint.value, MAX_LABEL_VALUE_BYTES, f"spec.taints[{index}].value")
-    return tuple(Taint(taint.key or "", taint.value or "", taint.effect or "") for taint in taints)
+    return tuple([taint_of(each, f"spec.taints[{index}]") for index, each in enumerate(taints)])
 
 
 def _parse_conditions(raw: bytes) -> Mapping[str, str]:

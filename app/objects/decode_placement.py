@@ -42,7 +42,7 @@ from core.objects.affinity import (
 )
 from core.objects.affinity import Expression as Requirement
 from core.objects.labels import SelectorError
-from core.objects.pod import HONOR, IGNORE, NO_TOLERATIONS, SpreadConstraint, Toleration
+from core.objects.pod import HONOR, IGNORE, NO_TOLERATIONS, SpreadConstraint, Taint, Toleration
 
 T = TypeVar("T")
 
@@ -302,6 +302,21 @@ def _refuse_long_keys(selector: LabelSelector | None, path: str) -> None:
         refuse_longer(key, MAX_LABEL_KEY_BYTES, f"{path}.matchLabels")
     for index, expression in enumerate(selector.match_expressions or ()):
         refuse_longer(expression.key, MAX_LABEL_KEY_BYTES, f"{path}.matchExpressions[{index}].key")
+
+
+class WireTaint(Wire):
+    """A v1.Taint, or a v1.DeviceTaint."""
+
+    key: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+def taint_of(wire: WireTaint, field: str) -> Taint:
+    """Return the taint. Raises DecodeError."""
+    refuse_longer(wire.key, MAX_LABEL_KEY_BYTES, f"{field}.key")
+    refuse_longer(wire.value, MAX_LABEL_VALUE_BYTES, f"{field}.value")
+    return Taint(wire.key or "", wire.value or "", wire.effect or "")
 
 
 class WireToleration(Wire):

@@ -8,12 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from app.objects.decode import DecodeError, Wire, decoding
-from app.objects.decode_devices import (
-    decode_device_class,
-    decode_device_taint_rule,
-    decode_resource_claim,
-    decode_resource_slice,
-)
+from app.objects.decode_claims import decode_resource_claim
+from app.objects.decode_devices import decode_device_class, decode_device_taint_rule, decode_resource_slice
 from app.objects.decode_groups import decode_pod_group, decode_scheduling_group
 from app.objects.decode_node import (
     decode_namespace,

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -180,45 +180,6 @@ def test_a_node_that_only_an_unjudged_device_could_accept_is_not_said_to_fit(fol
     assert "may fit on 1 of 1 node: not every rule was judged" in claims
     assert "Node n1: it passes the judged rules" in claims
     assert " fits" not in claims
-
-
-def test_devices_of_a_dump_are_judged_or_the_command_adds_them(folder: Path) -> None:
-    api = {"apiVersion": "resource.k8s.io/v1"}
-    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": "gpu.example.com", "nodeName": "n1", "pool": pool, "devices": [{"name": "g0"}]}
-    slices = [api | {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": spec}]
-    requests = [{"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}]
-    claim = api | {"kind": "ResourceClaim", "spec": {"devices": {"requests": requests}}}
-    results = [{"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "g0"}]
-    mine = claim | {"metadata": {"name": "mine", "namespace": "default"}}
-    in_status = {"allocation": {"devices": {"results": results}}}
-    taken_by = claim | {"metadata": {"name": "other", "namespace": "default"}, "status": in_status}
-    pod = make_pod("p").obj() | {"spec": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "mine"}]}}
-    device_class = api | {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
-    nodes = kinded(make_node("n1").allocatable(pods=10), make_namespace("default"))
-    plain = [*nodes, {"kind": "Pod", **pod}, device_class, mine]
-
-    def text(*objects: object, more: Sequence[str] = ()) -> str:
-        (folder / "devices.json").write_bytes(as_json(listed(*objects)))
-        arguments = "--snapshot", f"{folder}/devices.json", "default/p", *more
-        result = explain(*arguments, environment={"KINDRED_KUBERNETES": "1.36"})
-        return " ".join(result.stdout.split())
-
-    assert "fits on 1 of 1 node" in text(*plain, *slices)
-    taken = text(*plain, *slices, taken_by)
-    assert "fits on none of 1 node" in taken
-    assert "cannot allocate all claims (DynamicResources" in taken
-    user = make_pod("user").uid("user").on("n1").obj()
-    user["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "other"}]
-    reserved = {"reservedFor": [{"resource": "pods", "name": "user", "uid": "user"}]}
-    in_use = taken_by | {"status": in_status | reserved}, {"kind": "Pod", **user}
-    assert "1 held by default/user, none free" in text(*plain, *slices, *in_use)
-    assert "fits on 1 of 1 node" in text(*plain, *slices, *in_use, more=("--remove", "default/user"))
-    for some, kinds in (([mine], "deviceclasses"), ([device_class], "resourceslices,resourceclaims")):
-        lacking = text(*nodes, {"kind": "Pod", **pod}, *some)
-        assert f"Not judged: DynamicResources: the dump has no {kinds.replace(',', ', ')}" in lacking
-        assert f"kubectl get -A -o json {kinds} >>" in lacking
-        assert "may fit on 1 of 1 node" in lacking
 
 
 # A running service.

@@ -7,7 +7,8 @@ from typing import Any, Final
 import pytest
 
 from app.objects.decode import DecodeError
-from app.objects.decode_devices import decode_resource_claim, decode_resource_slice
+from app.objects.decode_claims import decode_resource_claim
+from app.objects.decode_devices import decode_resource_slice
 from app.objects.decode_pod import decode_pod
 from core.objects.pod import PodResourceClaim
 from core.objects.pod_requests import ExtendedRequests
