@@ -64,7 +64,7 @@ NAMELESS: Final = OPEN_PATHS | {
 }
 """Paths whose responses name no pod except replicas of Kindred."""
 HIDING: Final = frozenset({"/explain", "/explain/nodes", "/names", "/pending"})
-"""Paths whose routes hide names themselves, by a Sight."""
+"""Paths whose routes hide names themselves, by a Viewer."""
 _NOBODY: Final = (
     f"no caller is known: send a token of the Kubernetes API in the header {CALLER_HEADER}, or use a token of an admin"
 )
@@ -166,7 +166,7 @@ class Viewer:
 
 
 class Access:
-    """Gives each request its Sight, and rejects routes that its caller may not use at all."""
+    """Gives each request its Viewer, and rejects routes that its caller may not use at all."""
 
     def __init__(self, reviews: AccessReviews | None) -> None:
         """Without reviews every caller sees everything (`explain_access: all`)."""

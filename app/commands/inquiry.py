@@ -161,7 +161,7 @@ class RejectedError(Exception):
 
 
 def taken(response: httpx.Response, where: str) -> Explanation:
-    """Return the explanation in a service's response. Raises RefusedError, CannotAskError."""
+    """Return the explanation in a service's response. Raises RejectedError, CannotAskError."""
     body = {} if response.is_success else members(response)
     if isinstance(body.get("field"), str) and isinstance(detail := body.get("detail"), str):
         raise RejectedError(detail)

@@ -132,7 +132,7 @@ _ONE_ATTEMPT: Final = 1.0  # seconds
 class _Rejection(NamedTuple):
     pod: Pod  # as it was judged
     at: float
-    node_lives: int  # RefusedNodes._node_lives at that time
+    node_lives: int  # RejectedNodes._node_lives at that time
     slots: bytes  # bit of a slot -> whether preemption might help on its node
     requested: bytes  # bit of a slot -> whether its node was in the request; empty if some node was not rejected
 

@@ -69,7 +69,7 @@ class Changing(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag=lamb
         return pod
 
     def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
-        """Suppose the step in the cluster. Raises WhatIfError for a missing object."""
+        """Suppose the step in the cluster. Raises ForkError for a missing object."""
 
 
 class LowerRequest(Changing, frozen=True, gc=False):

@@ -108,7 +108,7 @@ class Fork:
     def commit(self) -> list[Pod]:
         """Add the placed pods to their NodeInfos, and forget the steps. Called by `ClusterMirror.assume_placed`.
 
-        Raises WhatIfError if there are other steps, or without `cache_follows`.
+        Raises ForkError if there are other steps, or without `cache_follows`.
         """
         placed = [*self.placed]
         if len(placed) < len(self._steps) or not self._cache_follows:
@@ -123,7 +123,7 @@ class Fork:
         """Suppose a pod gone. Its UID identifies it, and the mirror's state of the pod applies.
 
         With `as_running`, derived states receive the change of a pod that does not terminate, even if this pod does.
-        Raises WhatIfError if the pod is on no known node, or is already gone.
+        Raises ForkError if the pod is on no known node, or is already gone.
         """
         slot = self._slot(pod.uid)
         if slot == NO_SLOT:
@@ -139,7 +139,7 @@ class Fork:
     def put_back(self, uid: str) -> None:
         """Restore a pod that is supposed gone.
 
-        Raises WhatIfError for another pod, if it is placed again, and if it was gone at the last savepoint.
+        Raises ForkError for another pod, if it is placed again, and if it was gone at the last savepoint.
         """
         at = self._removal(uid)
         if at is None or self._slot(uid) != NO_SLOT:
@@ -151,7 +151,7 @@ class Fork:
     def place(self, pod: Pod, node_name: str) -> Pod:
         """Suppose a pod on a known or supposed node, whichever node it names. Return the counted pod.
 
-        Raises WhatIfError for an unknown node and for a pod that has ended. A pod of the mirror must be supposed gone
+        Raises ForkError for an unknown node and for a pod that has ended. A pod of the mirror must be supposed gone
         first, and not `as_running`.
         """
         why_not = self._why_not_placed(pod, node_name)
@@ -166,7 +166,7 @@ class Fork:
     def add_node(self, node: Node) -> None:
         """Suppose a new node. Pods of the mirror that name it count there.
 
-        Raises WhatIfError if a node of that name is known or supposed.
+        Raises ForkError if a node of that name is known or supposed.
         """
         if node.name in self._placement.nodes.slots:
             raise ForkError(f"node {node.name} cannot be added: there is one of that name")
@@ -178,7 +178,7 @@ class Fork:
     def change_node(self, node: Node) -> None:
         """Suppose another state of a known or supposed node. The name of `node` identifies it.
 
-        Raises WhatIfError if there is no such node.
+        Raises ForkError if there is no such node.
         """
         info = self._placement.nodes.infos.get(node.name)
         if info is None or info.node is None:
@@ -189,7 +189,7 @@ class Fork:
     def add_object(self, added: Object) -> None:
         """Suppose a new object of a kind without a rule of its own.
 
-        Raises WhatIfError if there is one of that name.
+        Raises ForkError if there is one of that name.
         """
         if added.full_name in self._objects.of(type(added)).values:
             raise ForkError(f"{type(added).__name__} {added.full_name} cannot be added: there is one of that name")
@@ -199,14 +199,14 @@ class Fork:
     def change_object(self, changed: Object) -> None:
         """Suppose another state of an object of a kind without a rule of its own. Its name identifies it.
 
-        Raises WhatIfError if there is no such object.
+        Raises ForkError if there is no such object.
         """
         before = self._object(changed)
         self._steps.append(_Step(partial(self._put_object, before)))
         self._put_object(changed)
 
     def remove_object(self, gone: Object) -> None:
-        """Suppose that an object of a kind without a rule of its own is gone. Raises WhatIfError as `change_object`."""
+        """Suppose that an object of a kind without a rule of its own is gone. Raises ForkError as `change_object`."""
         before = self._object(gone)
         self._steps.append(_Step(partial(self._put_object, before)))
         self._take_object(before)
@@ -220,7 +220,7 @@ class Fork:
     def _put_object(self, present: Object) -> None:
         store = self._objects.of(type(present))
         before = store.values.get(present.full_name)
-        store.fork(present.full_name, present)
+        store.set_tentatively(present.full_name, present)
         self._tell(ObjectChange(type(present), NO_SLOT, before, present))
 
     # Undoing.

@@ -54,7 +54,7 @@ class GenerationStore(Generic[Value]):
         self._values[key] = value
         return self.touch(key)
 
-    def fork(self, key: str, value: Value) -> None:
+    def set_tentatively(self, key: str, value: Value) -> None:
         """Store a new value without a generation, until `withdraw`. No reader of changes may read in between."""
         self._values[key] = value
 

@@ -211,7 +211,7 @@ class NodeTable:
         info.generation = self.known.remove(info.name)
         self.drop_if_empty(info)
 
-    def fork(self, info: NodeInfo, node: Node) -> None:
+    def add_tentative(self, info: NodeInfo, node: Node) -> None:
         """Assign a slot, but no generation, to a supposed node. So readers that follow generations do not see it."""
         # Always a new slot: so `withdraw` has to restore only the number of slots in use.
         self._enter(info, node, self._new_slot())

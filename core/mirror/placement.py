@@ -119,7 +119,7 @@ class Placement:
     def add_tentative_node(self, node: Node) -> NodeInfo:
         """Make an unknown node known, with the pods that wait for it."""
         info = self.nodes.info(node.name)
-        self.nodes.fork(info, node)
+        self.nodes.add_tentative(info, node)
         self._enter_domains(info, node)
         return info
 

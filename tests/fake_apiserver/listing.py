@@ -42,7 +42,7 @@ class FieldSelector:
 
 
 def parse_field_selector(text: str, resource: Resource) -> FieldSelector:
-    """Read the `fieldSelector` of a request. Raises RefusedError (400)."""
+    """Read the `fieldSelector` of a request. Raises RejectedError (400)."""
     requirements = []
     for term in filter(None, text.split(",")):
         operator = next((each for each in ("!=", "==", "=") if each in term), "")
@@ -105,7 +105,7 @@ def kind_of(query: Mapping[str, str]) -> Kind:
 
 
 def parse_options(query: Mapping[str, str], resource: Resource, mode: WatchListMode) -> ListOptions:
-    """Read the options of a request. Raises RefusedError."""
+    """Read the options of a request. Raises RejectedError."""
     if mode == "ignored":
         query = {key: value for key, value in query.items() if key not in {"sendInitialEvents", "resourceVersionMatch"}}
     watch = _flag(query, "watch")
@@ -170,7 +170,7 @@ class Body:
 
 
 def list_page(collection: Collection, options: ListOptions, current: int) -> Body:
-    """Return a list, or a page of it. `current` is the version of the store. Raises RefusedError."""
+    """Return a list, or a page of it. `current` is the version of the store. Raises RejectedError."""
     version, start = _place(options, current)
     if version > current:
         raise RejectedError(too_large_version(version, current))

@@ -38,7 +38,7 @@ _EVENTS: Final = re.compile(r"/apis/events\.k8s\.io/v1/namespaces/(?P<namespace>
 
 @dataclass(frozen=True, slots=True)
 class SingleRequest:
-    """A request with its kind, the method that it has to have, and what carries it out. That raises RefusedError."""
+    """A request with its kind, the method that it has to have, and what carries it out. That raises RejectedError."""
 
     kind: Kind
     method: str

@@ -171,7 +171,7 @@ class Watch:
     def __init__(
         self, collection: Collection, options: ListOptions, current: Callable[[], int], bookmarks: Bookmarks
     ) -> None:
-        """Begin at the present state. `current` returns the version of the store. Raises RefusedError."""
+        """Begin at the present state. `current` returns the version of the store. Raises RejectedError."""
         self._collection = collection
         self._options = options
         self._current = current

@@ -69,7 +69,7 @@ async def explanation_of_cluster(
 ) -> Explanation:
     """Call a service of the cluster, or list the cluster. `inquiry_of` takes the namespace of the context.
 
-    Raises ApiError, CredentialsError, MissingRightsError, RefusedError, CannotAskError and ExplainError.
+    Raises ApiError, CredentialsError, MissingRightsError, RejectedError, CannotAskError and ExplainError.
     """
     credentials = await asyncio.to_thread(load_credentials, options["kubeconfig"], options["context"])
     inquiry = inquiry_of(credentials.namespace or "default")

@@ -130,7 +130,7 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
         return {insufficient(resource): self.device_schedulers.need(name) for resource, name in classes.items()}
 
     def capacity_for(self, mirror: ClusterMirror, pods: Sequence[Pod], batch: NodeBatch) -> Capacity:
-        """Return how many of some pods each node can hold, by the resources that the filter checks. See room_for."""
+        """Return how many of some pods each node can hold, by the resources that are checked. See filtering.py."""
         return capacity_for(mirror, pods, self._ignored, batch, self.device_schedulers)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState]:

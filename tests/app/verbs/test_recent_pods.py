@@ -86,7 +86,7 @@ def test_the_last_pod_is_known_by_its_json_too() -> None:
     recent.add(pod(1), b"one")
     recent.add(pod(2), b"two")
     assert recent.by_json(b"two") == pod(2)
-    assert recent.by_json(b"one") is None, "only the last: whoever asks again asks at once"
+    assert recent.by_json(b"one") is None, "only the last pod is stored: a repeated request follows at once"
     assert RecentPods().by_json(b"") is None
 
 

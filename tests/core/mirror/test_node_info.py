@@ -52,7 +52,7 @@ def test_label_keys_are_counted_by_the_nodes_that_have_them() -> None:
     table.vacate(two)
     assert table.label_keys == {"zone": 1, "rack": 1}
     forked = table.info("three")
-    table.fork(forked, Node("three", {"disk": "ssd"}))
+    table.add_tentative(forked, Node("three", {"disk": "ssd"}))
     assert table.label_keys == {"zone": 1, "rack": 1, "disk": 1}
     table.withdraw(forked)
     table.vacate(one)
