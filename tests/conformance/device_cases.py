@@ -20,7 +20,7 @@ from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.quantity import nanos
 from core.plugins import DEFAULTS
-from core.plugins.dynamicresources.allocator import Result
+from core.plugins.dynamicresources.allocator import Result, Search
 from core.plugins.dynamicresources.plugin import Claims, DynamicResources
 from core.profile import Profile
 from tests.conformance.engine import decoded_pod, load
@@ -158,9 +158,12 @@ def _allocation(state: Claims, mirror: ClusterMirror, name: str, undecided: Mapp
         return {}
     if not state.named and not state.provided(node):
         return {}
+    demand, pools = state.needs_of(state.provided(node)), state.pools_of(slot, node)
+    search = Search(demand.claims, pools, list(map(state.inventory.usage_of, pools)), node, state.gates)
+    search.run()
     return {
-        claim.partition("/")[2]: {"devices": {"results": [_result(each) for each in found]}}
-        for claim, found in state.found_on(slot, node)
+        claim.name.partition("/")[2]: {"devices": {"results": [_result(each) for each in found]}}
+        for claim, found in zip(demand.claims, search.results, strict=True)
     }
 
 

@@ -232,7 +232,6 @@ def _is_link_local_multicast(text: str) -> bool:
 
 
 _integer: Final = re.compile("[+-]?[0-9]+")
-_unsigned: Final = re.compile("[0-9]+")
 _decimal: Final = re.compile(r"[+-]?[0-9]{1,300}(?:\.[0-9]{0,300})?(?:[eE][+-]?[0-9]{1,2})?")
 _other_number: Final = re.compile(
     r"[+-]?(?:inf|infinity|nan|[0-9_]*\.?[0-9_]*(?:e[+-]?[0-9_]+)?|0x[0-9a-f_.p+-]*)", re.IGNORECASE

@@ -227,13 +227,6 @@ class Claims:
                         score += MAX_ALTERNATIVES - position
         return score
 
-    def found_on(self, slot: int, node: Node) -> list[tuple[str, list[Result]]]:
-        """Return the devices for each claim that is to be allocated, on a node that fits. Searches again."""
-        demand, pools = self.needs_of(self.provided(node)), self.pools_of(slot, node)
-        search = Search(demand.claims, pools, [self.inventory.usage_of(pool) for pool in pools], node, self.gates)
-        search.run()
-        return [(claim.name, found) for claim, found in zip(demand.claims, search.results, strict=True)]
-
 
 class Demand(NamedTuple):
     """What is to be allocated, what decides about it, and what is known of nodes by what decides there."""
