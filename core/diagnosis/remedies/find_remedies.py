@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.diagnosis import Diagnosis, RecordedEvaluation
 from core.diagnosis.remedies.departures import Departures
 from core.diagnosis.remedies.new_nodes import more_nodes
 from core.explaining.claim_steps import LowerCapacity, LowerCount
@@ -90,7 +90,7 @@ class Trials:
         """Return a node on which the pod fits after the steps: `node`, or else the first known node of the decision.
 
         Returns None if there is no such node, or if the steps cannot be supposed. Also returns None if the changed pod
-        takes too much work, or if no trials are left.
+        takes too much work, or if no trials are left. A node that a plugin could not judge does not count as fitting.
         """
         if not self.are_left:
             return None
@@ -104,14 +104,16 @@ class Trials:
                 if not all(self._remade(step, changed, fork) for step in steps if isinstance(step, RemakePod)):
                     return None
                 batch = self._everywhere if node is None else mirror.batch([node])
-                evaluation = FreshEvaluation(mirror, changed)
+                evaluation = RecordedEvaluation(mirror, changed)
                 verdicts = filter_nodes(self._decision.profile, evaluation, batch)
             except (ForkError, WorkLimitError):
                 return None
             finally:
                 self._units -= mirror.work.spent
-        fitting = np.flatnonzero(verdicts.codes == 0)
-        return batch.names[int(fitting[0])] if len(fitting) else None
+        states = ((each, evaluation.states.get(each.name)) for each in self._decision.profile.explained)
+        unknown = {name for each, state in states if state is not None for name in each.undecided(state)}
+        fitting = (batch.names[position] for position in np.flatnonzero(verdicts.codes == 0).tolist())
+        return next((name for name in fitting if name not in unknown), None)
 
     def _remade(self, step: RemakePod, changed: Pod, fork: Fork) -> bool:
         """Suppose that a sibling is made again like the changed pod, on its node. Return whether it fits there."""

@@ -361,3 +361,11 @@ def test_a_pod_wakes_by_the_events_that_the_hints_do_not_skip(release: str) -> N
 def test_removals_are_told_as_steps_for_programs() -> None:
     first, *_ = find_remedies(decided(WAITING["all devices of the class are held"].case), MANY)
     assert [*first.steps] == [RemovePod("default/train-0", "train-0", "n0")]
+
+
+def test_no_change_is_offered_after_which_a_selector_would_have_to_be_evaluated_that_cannot_be() -> None:
+    asking = claim([request(selectors=[{"cel": {"expression": "device.driver.find('a') == 'a'"}}])])
+    other = used("x", "g0", "g1", by=["one"], pool="p0")
+    waiting = decided(world([local(0, *TWO)], [asking, other], pods=[user("one", "n0", "x")]))
+    assert not len(waiting.fitting)
+    assert [*find_remedies(waiting, MANY)] == []  # without the check: add a node like n0
