@@ -7,6 +7,7 @@ differences.
 import asyncio
 import gc
 import logging
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
@@ -21,6 +22,7 @@ from app.process.logs import one_line
 from core.events import ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
 from core.mirror.placement import AssumedPod, PodState, PodTransition
+from core.mirror.waiting_claims import WaitingClaims
 from core.objects.pod import Pod
 
 log = logging.getLogger(__name__)
@@ -256,11 +258,17 @@ class MirrorFeed:
     """Passes the cluster's changes to the mirror. While the service runs, only the feed and the verbs change it."""
 
     def __init__(
-        self, mirror: ClusterMirror, clock: Callable[[], float], observe_confirmation: Callable[[float], None]
+        self,
+        mirror: ClusterMirror,
+        clock: Callable[[], float],
+        observe_confirmation: Callable[[float], None],
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """`observe_confirmation` gets the seconds from a pod's assumption to the event that confirms it."""
         self._mirror = mirror
         self._clock = clock
+        self._wall_clock = wall_clock
+        self._waiting = mirror.derived(WaitingClaims)
         self._observe_confirmation = observe_confirmation
         self._loads = BulkLoads()
 
@@ -294,10 +302,11 @@ class MirrorFeed:
         """Surround the time in which very many objects are loaded."""
         return self._loads.loading()
 
-    async def expire_assumed_pods(self) -> None:
-        """Drop assumed pods that the watch does not confirm in time, until cancelled.
+    async def follow_time(self) -> None:
+        """Apply what changes with time alone, until cancelled.
 
-        Also update the times since which pods wait for their victims.
+        Assumed pods that the watch does not confirm in time are dropped, claims whose devices are not bound in time are
+        marked, and the times are updated since which pods wait for their victims.
         """
         while True:
             await asyncio.sleep(_EXPIRY_EVERY)
@@ -305,6 +314,8 @@ class MirrorFeed:
             self._mirror.preemptors.follow(now)
             for pod in self._mirror.expire(now):
                 log.warning("pods: %s: assumed on %s and never seen there, dropped", pod.full_name, pod.node_name)
+            for claim in self._waiting.overdue(self._wall_clock()):
+                self._mirror.apply(ClusterEvent("Update", claim))
 
 
 def _report(transition: PodTransition) -> None:

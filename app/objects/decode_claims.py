@@ -46,7 +46,7 @@ _MAX_CONSUMERS: Final = 256
 _FOR_EXTENDED: Final = "resource.kubernetes.io/extended-resource-claim"
 _BINDING_TIMEOUT: Final = 600.0
 """Seconds after which an allocation whose binding conditions are not true is given up: the default of the argument
-bindingTimeout. It is compared when the claim is decoded."""
+bindingTimeout."""
 
 
 class _Capacities(Wire):
@@ -234,10 +234,13 @@ def _constraint(wire: _Constraint) -> Constraint:
 def _allocation(wire: _Allocation, statuses: Sequence[_DeviceStatus]) -> Allocation:
     field, results = "status.allocation", (wire.devices or _Results()).results or []
     refuse_more(results, MAX_RESULTS, f"{field}.devices.results")
+    has_failed, waits = _binding(results, statuses)
+    binds_until = _binds_until(wire.allocation_timestamp or "") if waits else None
     return Allocation(
         devices=tuple([_allocated(each, f"{field}.devices.results[{at}]") for at, each in enumerate(results)]),
         nodes=_selector_of(wire.node_selector),
-        unbindable=_unbindable(results, wire.allocation_timestamp or "", statuses),
+        unbindable=has_failed or (binds_until is not None and binds_until < time.time()),
+        binds_until=binds_until,
         needs_optional_operations=any(each.skip_node_operations for each in results),
     )
 
@@ -253,8 +256,12 @@ def _allocated(wire: _Result, field: str) -> AllocatedDevice:
     )
 
 
-def _unbindable(results: Sequence[_Result], allocated_at: str, statuses: Iterable[_DeviceStatus]) -> bool:
-    """Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, Filter."""
+def _binding(results: Sequence[_Result], statuses: Iterable[_DeviceStatus]) -> tuple[bool, bool]:
+    """Return whether the binding of a device has failed, and whether one is not bound yet.
+
+    Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
+    (isClaimReadyForBinding). The first of either counts.
+    """
     conditions = {
         (each.driver, each.pool, each.device): {found.type: found.status for found in reversed(each.conditions or ())}
         for each in reversed(list(statuses))  # of several entries, the first one counts
@@ -264,15 +271,14 @@ def _unbindable(results: Sequence[_Result], allocated_at: str, statuses: Iterabl
             continue
         found = conditions.get((result.driver, result.pool, result.device))
         if found is not None and any(found.get(each) == "True" for each in result.binding_failure_conditions or ()):
-            return True
+            return True, False
         if found is None or any(found.get(each) != "True" for each in result.binding_conditions):
-            return _is_overdue(allocated_at)
-    return False
+            return False, True
+    return False, False
 
 
-def _is_overdue(allocated_at: str) -> bool:
+def _binds_until(allocated_at: str) -> float | None:
     try:
-        allocated = datetime.fromisoformat(allocated_at).timestamp()
+        return datetime.fromisoformat(allocated_at).timestamp() + _BINDING_TIMEOUT
     except ValueError:
-        return False
-    return allocated + _BINDING_TIMEOUT < time.time()
+        return None

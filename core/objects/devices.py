@@ -209,13 +209,15 @@ class AllocatedDevice(msgspec.Struct, frozen=True, gc=False):
 class Allocation(msgspec.Struct, frozen=True, gc=False):
     """A v1.AllocationResult.
 
-    `unbindable` means that its devices cannot be bound: a failure condition of one is true, or its binding conditions
-    are not, ten minutes after the allocation. `needs_optional_operations`: a device has skipNodeOperations.
+    `unbindable` means that its devices cannot be bound: a failure condition of one is true, or they are not bound in
+    time. `binds_until` is when that time ends, in seconds since 1970: None if they are bound, or have no limit.
+    `needs_optional_operations`: a device has skipNodeOperations.
     """
 
     devices: tuple[AllocatedDevice, ...] = ()
     nodes: NodeSelector | None = None
     unbindable: bool = False
+    binds_until: float | None = None
     needs_optional_operations: bool = False
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from app.objects.decode_node import decode_node
 from app.objects.resources import RESOURCES
@@ -14,6 +15,7 @@ from core.events import ClusterEvent, Kind, Object
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Code, Status
 from core.mirror.cluster import ClusterMirror
+from core.mirror.waiting_claims import WaitingClaims
 from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
@@ -43,6 +45,25 @@ def objects_of(case: dict[str, Any]) -> Iterator[Object]:
             yield decode_node(text) if kind is Node else RESOURCES[kind].decode(text)
 
 
+def bound_in_time(random: Random, each: Object) -> Object:
+    """Return a claim, some with devices that must be bound by some time of a stream, or any other object."""
+    if not isinstance(each, ResourceClaim) or each.allocation is None or random.random() < 0.5:
+        return each
+    until = random.uniform(0, EVENTS)
+    return replace(each, allocation=replace(each.allocation, unbindable=False, binds_until=until))
+
+
+def at_time(mirror: ClusterMirror, now: float) -> ClusterMirror:
+    """Return a mirror that got, at some time, all objects as in a list."""
+    made = rebuilt(mirror)
+    for each in [*made.objects(ResourceClaim).values()]:
+        allocation = each.allocation
+        if allocation is not None and allocation.binds_until is not None and allocation.binds_until < now:
+            late = replace(each, allocation=replace(allocation, unbindable=True))
+            made.apply(ClusterEvent("Update", late))
+    return made
+
+
 def results(evaluation: Any, plugin: DynamicResources, mirror: ClusterMirror) -> list[object]:  # noqa: ANN401 - cached or fresh
     """Return the verdicts on all nodes, and the scores of those that fit."""
     batch = mirror.batch(sorted(mirror.nodes.slots))
@@ -70,19 +91,22 @@ def rebuilt(mirror: ClusterMirror) -> ClusterMirror:
 def test_cached_verdicts_are_fresh_ones_after_every_event(seed: int) -> None:
     random = Random(seed)  # noqa: S311 - no secret; the same in every run
     cases = [device_case(random) for _ in range(3)]
-    pool = [each for case in cases for each in objects_of(case)]
+    pool = [bound_in_time(random, each) for case in cases for each in objects_of(case)]
     pods = [decoded_pod(case["pod"]) for case in cases]
     plugin = DynamicResources()
     mirror = ClusterMirror(rules=rules_of(RELEASES[-1 - seed % 2]))
     cache = EquivalenceCache(mirror, [plugin], CacheOptions(mode="spec"))
-    for each in objects_of(cases[0]):
+    for each in pool[: len([*objects_of(cases[0])])]:
         mirror.apply(ClusterEvent("Add", each))
     for number in range(EVENTS):
-        deleted = random.random() < 0.3
-        mirror.apply(ClusterEvent("Delete" if deleted else "Update", random.choice(pool)))
+        if random.random() < 0.7:  # else only time passes
+            deleted = random.random() < 0.3
+            mirror.apply(ClusterEvent("Delete" if deleted else "Update", random.choice(pool)))
+        for late in mirror.derived(WaitingClaims).overdue(number):
+            mirror.apply(ClusterEvent("Update", late))
         if random.random() < 0.02:
             mirror.change_rules(rules_of(random.choice(RELEASES)))
-        afresh = rebuilt(mirror)
+        afresh = at_time(mirror, number)
         for pod in pods:
             need = results(FreshEvaluation(afresh, pod), plugin, afresh)
             assert results(cache.evaluation(pod), plugin, mirror) == need, (seed, number)

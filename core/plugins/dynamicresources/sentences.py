@@ -150,7 +150,7 @@ def _of_allocated(decision: Decision, survey: Survey) -> Iterator[str]:
         where = f"{counted(len(nodes), 'node') if nodes else 'no node'}{names}"
         devices = ", ".join(str(each.device) for each in allocation.devices[:_MAX_LISTED]) or "no device"
         has = f" has {devices} already, for {where}"
-        bad = ", which cannot be bound" if allocation.unbindable else ""
+        bad = ", which cannot be bound" if allocation.unbindable and survey.claims.gates.binding_conditions else ""
         users = [piece for piece in _users(decision, claim) if piece]
         for_whom = ["; in use by ", *_separated(users)] if users else ["; no pod uses it"]
         yield PodText("claim ", ClaimName(claim.full_name), has, bad, *for_whom)

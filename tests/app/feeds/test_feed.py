@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
@@ -13,6 +13,7 @@ from app.feeds import objects as watched_objects
 from app.feeds.objects import MirrorFeed
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.objects.devices import Allocation, ResourceClaim
 from core.objects.pod import Waiting
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of
@@ -27,13 +28,24 @@ class Fed:
         self.now = 50.0
         self.confirmed: list[float] = []
         self.mirror = ClusterMirror(assumed_pod_ttl=10.0)
-        self.feed = MirrorFeed(self.mirror, lambda: self.now, self.confirmed.append)
+        self.feed = MirrorFeed(self.mirror, lambda: self.now, self.confirmed.append, lambda: 1000 + self.now)
 
     def tell(self, action: Action, pod: PodBuilder) -> None:
         self.feed.apply(ClusterEvent(action, pod_of(pod)))
 
     def assume(self, name: str, node: str) -> None:
         self.mirror.assume(pod_of(make_pod(name)), node, self.now)
+
+    def follow_time_until(self, ends: Callable[[], bool]) -> None:
+        async def follow() -> None:
+            async with asyncio.timeout(PATIENCE):
+                following = asyncio.create_task(self.feed.follow_time())
+                while not ends():  # noqa: ASYNC110  # the mirror sets no event
+                    await asyncio.sleep(0.001)
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
+
+        asyncio.run(follow())
 
 
 def test_the_delay_of_a_confirmation_is_observed_and_nothing_else() -> None:
@@ -104,17 +116,35 @@ def test_assumed_pods_expire_by_the_clock(monkeypatch: pytest.MonkeyPatch, caplo
     fed.mirror.finish_binding("default/in-time", fed.now)
     fed.now += 9.75
 
-    async def until_expired() -> None:
-        async with asyncio.timeout(PATIENCE):
-            expiry = asyncio.create_task(fed.feed.expire_assumed_pods())
-            while fed.mirror.is_mirrored("default/late"):  # noqa: ASYNC110  # the mirror sets no event
-                await asyncio.sleep(0.001)
-            expiry.cancel()
-            await asyncio.gather(expiry, return_exceptions=True)
-
-    asyncio.run(until_expired())
+    fed.follow_time_until(lambda: not fed.mirror.is_mirrored("default/late"))
     assert caplog.messages == ["pods: default/late: assumed on n1 and never seen there, dropped"]
     assert fed.mirror.assumed.keys() == {"default/in-time", "default/unfinished"}
+
+
+def test_a_claim_whose_devices_are_not_bound_in_time_is_marked_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched_objects, "_EXPIRY_EVERY", 0.001)
+    fed = Fed()
+
+    def tell(action: Action, name: str, until: float | None) -> None:
+        allocation = Allocation(binds_until=until)
+        fed.feed.apply(ClusterEvent(action, ResourceClaim(name=name, namespace="default", allocation=allocation)))
+
+    for name in ("early", "late", "bound", "gone"):
+        tell("Add", name, 1050.1 if name == "late" else 1049.9)
+    tell("Update", "bound", None)
+    tell("Delete", "gone", 1049.9)
+    claims = fed.mirror.objects(ResourceClaim)
+
+    def marked() -> list[str]:
+        return [each.name for each in claims.values() if each.allocation and each.allocation.unbindable]
+
+    fed.follow_time_until(lambda: bool(marked()))
+    assert marked() == ["early"]
+    generation = fed.mirror.generation
+    fed.now += 0.2
+    fed.follow_time_until(lambda: len(marked()) > 1)
+    assert marked() == ["early", "late"]
+    assert fed.mirror.generation == generation + 1, "what is marked already is not told again"
 
 
 @pytest.mark.parametrize(

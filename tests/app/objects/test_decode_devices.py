@@ -10,6 +10,7 @@ from app.objects.decode import DecodeError
 from app.objects.decode_claims import decode_resource_claim
 from app.objects.decode_devices import decode_resource_slice
 from app.objects.decode_pod import decode_pod
+from core.objects.devices import Allocation
 from core.objects.pod import PodResourceClaim
 from core.objects.pod_requests import ExtendedRequests
 
@@ -17,13 +18,13 @@ GPU: Final = {"driver": "d", "pool": "p", "device": "g"}
 LONG_AGO: Final = "2026-01-01T00:00:00Z"
 
 
-def claim_of(results: list[Any], statuses: list[Any], allocated: str) -> bool:
-    """Return whether an allocation with these devices and conditions cannot be bound."""
+def allocation_of(results: list[Any], statuses: list[Any], allocated: str) -> Allocation:
+    """Return an allocation with these devices and conditions."""
     allocation = {"devices": {"results": results}, "allocationTimestamp": allocated}
     status = {"allocation": allocation, "devices": statuses}
     found = decode_resource_claim(json.dumps({"metadata": {"name": "c"}, "status": status}).encode()).allocation
     assert found is not None
-    return found.unbindable
+    return found
 
 
 def conditions(**found: str) -> list[Any]:
@@ -52,10 +53,27 @@ def test_an_allocation_is_given_up_when_it_failed_or_has_waited_for_ten_minutes(
 ) -> None:
     now = (datetime.now(UTC) - timedelta(minutes=9)).isoformat()
     assert expected == (
-        claim_of([{**GPU, **need}], statuses, LONG_AGO),
-        claim_of([{**GPU, **need}], statuses, now),
+        allocation_of([{**GPU, **need}], statuses, LONG_AGO).unbindable,
+        allocation_of([{**GPU, **need}], statuses, now).unbindable,
     )
-    assert not claim_of([{**GPU, "bindingConditions": ["A"]}], [], "")
+    assert not allocation_of([{**GPU, "bindingConditions": ["A"]}], [], "").unbindable
+
+
+@pytest.mark.parametrize(
+    ("statuses", "allocated", "expected"),
+    [
+        pytest.param([], LONG_AGO, 1767226200.0, id="waits"),
+        pytest.param(conditions(A="True"), LONG_AGO, None, id="bound"),
+        pytest.param(conditions(A="False", B="True"), LONG_AGO, None, id="failed"),
+        pytest.param([], "", None, id="no-limit"),
+        pytest.param([], "yesterday", None, id="not-a-time"),
+    ],
+)
+def test_devices_that_are_not_bound_have_ten_minutes_from_the_allocation(
+    statuses: list[Any], allocated: str, expected: float | None
+) -> None:
+    results = [{**GPU, "bindingConditions": ["A"], "bindingFailureConditions": ["B"]}]
+    assert allocation_of(results, statuses, allocated).binds_until == expected
 
 
 @pytest.mark.parametrize(

@@ -164,4 +164,18 @@ FAULTS: Final = (
         new="        # changes",
         tests=_STREAMS,
     ),
+    Fault(
+        id="claim-that-was-bound-in-time-marked",
+        breaks="A claim that was bound, changed or deleted meanwhile is marked with what it was before.",
+        old="                self._waiting.pop(change.before.full_name, None)\n",
+        new="                pass\n",
+        tests=("app/feeds/test_feed.py",),
+    ),
+    Fault(
+        id="binding-timeout-at-decoding-alone",
+        breaks="A claim whose time to be bound ends later stays usable until it changes.",
+        old="            for claim in self._waiting.overdue(self._wall_clock()):\n",
+        new="            for claim in ():\n",
+        tests=("app/feeds/test_feed.py",),
+    ),
 )
