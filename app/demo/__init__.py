@@ -7,7 +7,7 @@ from typing import Final
 
 DEMO: Final = resources.files("app") / "demo"
 _TAKEN: Final = datetime(2025, 10, 6, 2, 18, tzinfo=UTC)
-"""The moment of the dump. Its pods have waited for 3 and 9 minutes."""
+"""The moment of the dump. Its pods have waited for 3, 6 and 9 minutes."""
 _TIME: Final = re.compile(rb"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 

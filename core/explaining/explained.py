@@ -124,6 +124,10 @@ class Explained:
         """Return the labels that a new node needs for the pod."""
         return NO_LABELS
 
+    def copies(self, _decision: Decision, /) -> IntpArray | None:
+        """Return the positions of the known nodes of which a copy may help. None: of any."""
+        return None
+
     def name_needed(self, _decision: Decision, /) -> str:
         """Return the name that a new node needs for the pod. Empty for any name."""
         return ""

@@ -31,7 +31,7 @@ def test_a_pod_by_name_is_answered_with_its_domains(page: Page) -> None:
 
 
 def test_the_state_of_the_service_is_told(page: Page) -> None:
-    assert "fresh mirror: 60 nodes, 289 pods" in page.text("#mirror")
+    assert "fresh mirror: 60 nodes, 291 pods" in page.text("#mirror")
 
 
 def test_a_click_on_a_node_of_the_map_tells_the_pods_behind_its_verdict(page: Page) -> None:

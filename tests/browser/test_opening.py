@@ -75,7 +75,7 @@ def test_a_node_and_a_zone_tell_what_is_requested_there(page: Page) -> None:
 
 def test_pending_pods_are_grouped_by_cause_and_asked_about_at_a_click(page: Page) -> None:
     page.browser.until("document.querySelector('.cause') !== null")
-    assert page.text("#pending-count") == "2"
+    assert page.text("#pending-count") == "3"
     assert "didn't match pod anti-affinity rules" in page.text(".cause summary")
     assert re.search(r"waits (8|9|1\d) min\s+Would help: ", page.text(".waiting"))  # kindred pending says 8m57s
     pod = page.text(".waiting button")

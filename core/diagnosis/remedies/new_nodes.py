@@ -1,6 +1,7 @@
 """Copies of nodes that would let the pod fit if they were there."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -36,8 +37,11 @@ def more_nodes(decision: Diagnosis) -> Iterator[Sequence[AddNode]]:
     name = next(filter(None, (each.name_needed(decision) for each in plugins)), "")
     name = name if len(name) <= _MAX_NAME else ""
     kinds: dict[object, dict[str, Node]] = {}  # kind -> zone -> the first node
-    places = np.linspace(0, len(decision.known) - 1, min(len(decision.known), MAX_LOOKED_AT)).astype(np.intp)
-    for position in decision.known[places].tolist():
+    positions = reduce(
+        np.intersect1d, (found for each in plugins if (found := each.copies(decision)) is not None), decision.known
+    )
+    places = np.linspace(0, len(positions) - 1, min(len(positions), MAX_LOOKED_AT)).astype(np.intp)
+    for position in positions[places].tolist():
         node = decision.node(position)
         if node is not None:
             kinds.setdefault(_kind(node), {}).setdefault(node.labels.get(ZONE, ""), node)

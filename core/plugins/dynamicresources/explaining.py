@@ -12,7 +12,7 @@ from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.obstacles import Obstacles
 from core.mirror.topology import Int64Array, IntpArray
 from core.plugins.dynamicresources.claims import ClaimError, claims_of
-from core.plugins.dynamicresources.remedies import SEARCHES, holding, shortage
+from core.plugins.dynamicresources.remedies import SEARCHES, copies, holding, shortage
 from core.plugins.dynamicresources.sentences import in_cluster, on_node
 from core.releases.release import Release
 
@@ -51,6 +51,10 @@ class ExplainedDevices(Explained):
         on_node={"facts": lambda decision, position, _: on_node(decision, position)}, in_cluster={"facts": in_cluster}
     )
     remedies = Remedies(searches=SEARCHES, removable=holding, counts_elsewhere=True)
+
+    def copies(self, decision: Decision) -> IntpArray | None:
+        """Return the nodes with devices that match, free or not, for each request: a copy has the same."""
+        return copies(decision)
 
     def shortage(self, obstacles: Obstacles, positions: IntpArray) -> Int64Array | None:
         """Return how much the pod lacks on each node, in thousandths of what each request needs."""

@@ -14,6 +14,7 @@ from core.explaining.claim_steps import (
     TolerateDeviceTaint,
     is_made_for,
 )
+from core.explaining.decision import Decision
 from core.explaining.obstacles import NEAREST, Candidates, Gone, Obstacles, Proposal, Search, Turn
 from core.explaining.pod_names import ClaimName
 from core.explaining.remedy import Step
@@ -194,6 +195,15 @@ def _in_the_way(survey: Survey, position: int, found: Found) -> Sequence[PoolDev
     wholes = [pool.whole for pool in survey.pools(position) if pool.id in counted and pool.whole is not None]
     of_wholes = [device for whole in wholes for devices in whole.devices for device in devices]
     return [*found.devices.get(State.IN_USE, ()), *found.devices.get(State.FULL, ()), *of_wholes]
+
+
+def copies(decision: Decision) -> IntpArray | None:
+    """Return the known nodes with devices that match, free or not, for each request. None if that is not known."""
+    survey = survey_of(decision)
+    if survey is None or not survey.claims.must_allocate:
+        return None
+    found = [at for at in decision.known.tolist() if all(each.matching for each in survey.on(at))]
+    return None if survey.is_cut else np.array(found, np.intp)
 
 
 def shortage(obstacles: Obstacles, positions: IntpArray) -> Int64Array | None:

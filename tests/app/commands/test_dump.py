@@ -15,6 +15,7 @@ from click import unstyle
 from click.testing import CliRunner, Result
 
 from app.commands.cli import main
+from app.demo import demo_cluster
 from app.objects.resources import DUMP_COMMAND
 from tests.app.feeds.dumps import as_json, kinded, listed
 from tests.builders import Object, make_namespace, make_node, make_pod, term
@@ -357,7 +358,15 @@ def test_a_response_to_a_scheduler_warns_of_what_its_profile_reads(tmp_path: Pat
 def test_pods_of_the_demo_wait_for_minutes_whenever_it_is_loaded() -> None:
     pods = json.loads(kindred("pending", "--demo", "-o", "json").stdout)["pods"]
     seconds = {each["pod"]: each["seconds"] for each in pods}
-    assert seconds == pytest.approx({"data/queue-3": 537, "dev/integration-test-ktqc8": 180}, abs=40)
+    expected = {"data/queue-3": 537, "batch/train-speech-8wq2d": 360, "dev/integration-test-ktqc8": 180}
+    assert seconds == pytest.approx(expected, abs=40)
     waiting = json.loads(kindred("explain", "data/queue-3", "--demo", "-o", "json").stdout)["summary"]["waiting"]
     assert waiting["created"] == waiting["changed"]
     assert time.time() - datetime.fromisoformat(waiting["created"]).timestamp() == pytest.approx(537, abs=40)
+
+
+def test_devices_of_the_demo_need_no_selectors_because_make_run_installs_nothing_that_evaluates_them() -> None:
+    assert '"cel"' not in demo_cluster(0).decode()
+    summary = json.loads(kindred("explain", "batch/train-speech-8wq2d", "--demo", "-o", "json").stdout)["summary"]
+    assert (summary["not_judged"], summary["nodes"], summary["fit"]) == ([], 60, 0)
+    assert "1 held by dev/notebook" in str(summary["amounts"])

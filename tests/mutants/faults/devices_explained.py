@@ -50,6 +50,13 @@ FAULTS: Final = (
         tests=_EXPLAINING,
     ),
     Fault(
+        id="copies-of-nodes-without-devices",
+        breaks="Of a large cluster, nodes without devices are copied for a pod that needs one, and none that helps.",
+        old="all(each.matching for each in survey.on(at))]",
+        new="survey.on(at)]",
+        tests=_EXPLAINING,
+    ),
+    Fault(
         id="supposed-removal-keeps-the-claim",
         breaks="A pod that is supposed to be gone still holds its devices.",
         old="        if place < len(request.what_if.remove):",
