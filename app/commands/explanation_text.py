@@ -428,7 +428,12 @@ def _mirror(state: MirrorState) -> Iterator[Line]:
 
 
 def _changes(what_if: SupposedState) -> Iterator[Line]:
-    named = {"more nodes": what_if.added_nodes, "gone": what_if.removed, "placed": what_if.assumed}
+    named = {
+        "more nodes": what_if.added_nodes,
+        "more devices": what_if.added_slices,
+        "gone": what_if.removed,
+        "placed": what_if.assumed,
+    }
     given = [f"{what}: {', '.join(names)}" for what, names in named.items() if names]
     for index, text in enumerate(given):
         yield from labelled("" if index else "Supposed", text)

@@ -44,7 +44,7 @@ INQUIRY_OPTIONS: Final = (
         "--add-node",
         multiple=True,
         metavar="FILE",
-        help="Suppose the nodes of a manifest; - reads stdin. Can be repeated.",
+        help="Suppose the nodes of a manifest, and the devices of its ResourceSlices; - reads stdin. Can be repeated.",
     ),
     click.option(
         "--score",

@@ -27,16 +27,20 @@ from app.objects.decode import (
     refuse_too_many_elements,
     under,
 )
+from app.objects.decode_devices import decode_resource_slice
 from app.objects.decode_node import decode_node
 from app.verbs.wire_in import decode_args, decode_incoming_pod
 from core.events import Object
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.objects.devices import ResourceSlice
 from core.objects.node import Node
 from core.objects.pod import Pod
 
 MAX_CHANGES: Final = 1000
 """Limit of each list of suppositions. Each item costs some microseconds, in which no other request is served."""
+
+_SLICE: Final = msgspec.Raw(b'"ResourceSlice"')
 
 PodText: TypeAlias = str
 """[NAMESPACE/][TYPE/]NAME or uid of a known pod."""
@@ -70,9 +74,9 @@ class Placing(NamedTuple):
 
 
 class WhatIf(NamedTuple):
-    """Suppositions, in this order: further nodes, fewer pods, further pods."""
+    """Suppositions, in this order: further nodes with their devices, fewer pods, further pods."""
 
-    add_nodes: Sequence[Node] = ()
+    add_nodes: Sequence[Node | ResourceSlice] = ()
     remove: Sequence[PodText] = ()
     assume: Sequence[Placing] = ()
 
@@ -128,7 +132,7 @@ class ExplainRequestBody(msgspec.Struct, forbid_unknown_fields=True):
     node_names: list[str] | None = None
     """The names of the nodes. Without it: all nodes."""
     add_nodes: list[msgspec.Raw] = []
-    """Manifests of supposed nodes."""
+    """Manifests of supposed nodes, and of the ResourceSlices that list their devices."""
     remove: list[str] = []
     """[NAMESPACE/][TYPE/]NAME or uid of pods that are supposed to be deleted."""
     assume: list[PlacingBody] = []
@@ -226,9 +230,10 @@ def _without_prefix(raw: msgspec.Raw) -> Pod:
         raise DecodeError(error.field.removeprefix("Pod").removeprefix("."), error.message) from None
 
 
-def _node(raw: msgspec.Raw, field: str) -> Node:
+def _node(raw: msgspec.Raw, field: str) -> Node | ResourceSlice:
     with under(field):
-        return decode_node(raw)
+        is_slice = members_of(raw).get("kind") == _SLICE
+        return decode_resource_slice(raw) if is_slice else decode_node(raw)
 
 
 def _placing(given: PlacingBody, field: str, at_hand: AtHand) -> Placing:

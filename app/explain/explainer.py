@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from app.explain.explain_request import ContradictionError, ExplainRequest, TooMuchWorkError, UnknownError
+from app.explain.explain_request import NOTHING, ContradictionError, ExplainRequest, TooMuchWorkError, UnknownError
 from app.explain.known_pods import KnownPods, the_one
 from app.explain.pod_names import pod_query
 from app.explain.scheduler_profiles import SchedulerProfiles
@@ -31,7 +31,9 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork, ForkError
 from core.mirror.node_info import NodeBatch
 from core.mirror.work import WorkLimitError
+from core.objects.devices import ResourceSlice
 from core.objects.groups import SchedulingGroup
+from core.objects.node import Node
 from core.objects.pod import Pod
 
 Seen = TypeVar("Seen")
@@ -90,6 +92,8 @@ class SupposedState(msgspec.Struct, frozen=True):
     """The suppositions."""
 
     added_nodes: Sequence[str]
+    added_slices: Sequence[str]
+    """ResourceSlices with devices of the added nodes, or of others."""
     removed: Sequence[str]
     """NAMESPACE/NAME of pods, and of the explained pod itself if it is on a node already."""
     assumed: Sequence[str]
@@ -269,12 +273,13 @@ class Explainer:
                 raise UnknownError("node", f"node {name}: not among the nodes of the request")
         decision = self._diagnosis(found.pod, batch, score_all=detail.score_all)
         what_if = SupposedState(
-            [node.name for node in request.what_if.add_nodes],
+            [each.name for each in request.what_if.add_nodes if isinstance(each, Node)],
+            [each.name for each in request.what_if.add_nodes if isinstance(each, ResourceSlice)],
             [name_of(pod) for pod in found.gone],
             [PodText(name_of(pod), f" on {node}") for pod, node in found.placed],
         )
         equivalence, entry = self._class_use(found.pod)
-        if what_if.added_nodes or what_if.removed or what_if.assumed or found.replaced or found.made:
+        if request.what_if != NOTHING or what_if.removed or found.replaced or found.made:
             entry = None  # cached cells belong to the mirror without suppositions
         placed_on = next((each.node_name for each in found.gone if each.uid == found.pod.uid), "")
         result = summary(decision, detail.limit, placed_on)
@@ -340,9 +345,7 @@ class Explainer:
 
 
 def _change(mirror: ClusterMirror, fork: Fork, request: ExplainRequest, found: _Found) -> None:
-    for place, node in enumerate(request.what_if.add_nodes):
-        with _named(f"add_nodes[{place}]"):
-            fork.add_node(node)
+    _add_nodes(mirror, fork, request.what_if.add_nodes)
     for place, pod in enumerate(found.gone):
         with _named(f"remove[{place}]" if place < len(request.what_if.remove) else "pod"):
             fork.remove(pod)
@@ -355,6 +358,21 @@ def _change(mirror: ClusterMirror, fork: Fork, request: ExplainRequest, found: _
     for place, (pod, node_name) in enumerate(found.placed):
         with _named(f"assume[{place}]"):
             fork.place(pod, node_name)
+
+
+def _add_nodes(mirror: ClusterMirror, fork: Fork, added: Sequence[Node | ResourceSlice]) -> None:
+    """Suppose more nodes, and then their devices."""
+    for place, each in enumerate(added):
+        if isinstance(each, Node):
+            with _named(f"add_nodes[{place}]"):
+                fork.add_node(each)
+    for place, each in enumerate(added):
+        if isinstance(each, ResourceSlice):
+            node = each.nodes.node_name
+            if node and node not in mirror.nodes.slots:
+                raise UnknownError(f"add_nodes[{place}].spec.nodeName", f"node {node}: neither known nor added")
+            with _named(f"add_nodes[{place}]"):
+                fork.add_object(each)
 
 
 @contextmanager

@@ -199,9 +199,10 @@ export function schedulerText(scheduler, fit) {
 }
 
 /** @param {import("admin-port").Supposed} supposed */
-function supposition({ added_nodes: nodes, removed, assumed }) {
+function supposition({ added_nodes: nodes, added_slices: slices, removed, assumed }) {
   const parts = [
     nodes.length ? `more nodes: ${nodes.join(", ")}` : "",
+    slices.length ? `more devices: ${slices.join(", ")}` : "",
     removed.length ? `gone: ${removed.join(", ")}` : "",
     assumed.length ? `placed: ${assumed.join(", ")}` : "",
   ].filter(Boolean);

@@ -27,7 +27,7 @@ const KINDS = {
   remove: { title: "Remove a pod", inputs: [["pod", "Pod"]] },
   add_nodes: {
     title: "Add a node",
-    hint: "Like that node, without its pods and the volume limits of its CSINode.",
+    hint: "Like that node, without its pods, its devices, and the volume limits of its CSINode.",
     inputs: [
       ["like", "Like node"],
       ["name", "Its name"],

@@ -41,6 +41,10 @@ def node(name: str, zone: str) -> dict[str, Any]:
     return make_node(name).label(ZONE, zone).label(HOST, name).obj()
 
 
+def devices(of_node: str) -> dict[str, Any]:
+    return {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": {"nodeName": of_node}}
+
+
 REPELLED = make_pod("next").label("app", "web").required_anti_affinity(affinity_term(ZONE, WEB)).obj()
 ATTRACTED = make_pod("near").required_affinity(affinity_term(ZONE, WEB)).obj()
 
@@ -141,7 +145,12 @@ def test_extender_args_are_explained_as_filter_answers_them(setting: Setting) ->
 def test_a_pod_that_is_placed_is_not_in_its_own_way(setting: Setting) -> None:
     reported = setting.explained({"pod": "default/shy"}, "?node=n3")
     assert reported["summary"]["pod"] == "default/shy"
-    assert reported["supposed"] == {"added_nodes": [], "removed": ["default/shy"], "assumed": []}
+    assert reported["supposed"] == {
+        "added_nodes": [],
+        "added_slices": [],
+        "removed": ["default/shy"],
+        "assumed": [],
+    }
     assert setting.explained({"pod": "default/shy"}) == setting.explained(
         {"pod": "default/shy", "remove": ["default/shy"]}
     )
@@ -197,6 +206,8 @@ def test_what_is_supposed_changes_the_answer(setting: Setting) -> None:
         ({"remove": ["default/web", "default/web"]}, "", 409, "remove[1]", "cannot be removed"),
         ({"assume": [{"pod": "default/web", "node": "n2"}]}, "", 409, "assume[0]", "cannot be placed on n2"),
         ({"add_nodes": [node("n1", "a")]}, "", 409, "add_nodes[0]", "node n1 cannot be added: there is one"),
+        ({"add_nodes": [devices("n7")]}, "", 404, "add_nodes[0].spec.nodeName", "node n7: neither known nor added"),
+        ({"add_nodes": [devices("n1")] * 2}, "", 409, "add_nodes[1]", "ResourceSlice s cannot be added: there is one"),
         ({"pod": {"metadata": {}}}, "", 400, "pod.metadata.name", "required"),
         ({"pod": {"metadata": {"name": "x" * MAX}}}, "", 413, "body", "body: larger than 100000 bytes"),
     ],

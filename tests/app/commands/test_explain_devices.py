@@ -42,6 +42,17 @@ def test_devices_of_a_dump_are_judged_or_the_command_adds_them(tmp_path: Path) -
     in_use = taken_by | {"status": in_status | reserved}, {"kind": "Pod", **user}
     assert "1 held by default/user, none free" in text(*plain, *slices, *in_use)
     assert "fits on 1 of 1 node" in text(*plain, *slices, *in_use, more=("--remove", "default/user"))
+    of_more = {"nodeName": "n2", "pool": pool | {"name": "n2"}}
+    more = [
+        slices[0] | {"metadata": {"name": "s2"}, "spec": spec | of_more},
+        *kinded(make_node("n2").allocatable(pods=1)),
+    ]
+    (tmp_path / "bare.json").write_bytes(as_json(listed(*more[1:])))
+    (tmp_path / "more.json").write_bytes(as_json(listed(*more)))
+    assert "fits on none of 2 nodes" in text(*plain, *slices, *in_use, more=("--add-node", f"{tmp_path}/bare.json"))
+    with_devices = text(*plain, *slices, *in_use, more=("-o", "wide", "--add-node", f"{tmp_path}/more.json"))
+    assert "fits on 1 of 2 nodes" in with_devices
+    assert "Supposed more nodes: n2 more devices: s2" in with_devices
     for some, kinds in (([mine], "deviceclasses"), ([device_class], "resourceslices,resourceclaims")):
         lacking = text(*nodes, {"kind": "Pod", **pod}, *some)
         assert f"Not judged: DynamicResources: the dump has no {kinds.replace(',', ', ')}" in lacking

@@ -276,11 +276,12 @@ def test_what_was_supposed_is_told_last(small: ClusterMirror) -> None:
     question = {
         "pod": NEXT.obj(),
         "remove": ["default/web"],
-        "add_nodes": [make_node("c1").obj()],
+        "add_nodes": [make_node("c1").obj(), {"kind": "ResourceSlice", "metadata": {"name": "c1-gpus"}}],
         "assume": [{"pod": "default/web", "node": "c1"}],
     }
-    assert Setting(small, affinity_profile()).lines(question)[-3:] == [
+    assert Setting(small, affinity_profile()).lines(question)[-4:] == [
         "Supposed  more nodes: c1",
+        "          more devices: c1-gpus",
         "          gone: default/web",
         "          placed: default/web on c1",
     ]

@@ -71,6 +71,7 @@ def test_a_pod_is_asked_about_by_name_with_what_is_to_be_supposed() -> None:
     })  # fmt: skip
     (added,) = question.what_if.add_nodes
     (first, second) = question.what_if.assume
+    assert isinstance(added, Node)
     assert added.labels["zone"] == "a"
     assert first == Placing("shop/next", "n1")
     assert isinstance(second.pod, Pod)
@@ -94,6 +95,12 @@ def test_a_pod_is_asked_about_by_name_with_what_is_to_be_supposed() -> None:
         pytest.param({"pod": "a/b", "assume": [{"pod": "a/c"}]}, "assume[0].node", "required", id="no-place"),
         pytest.param({"pod": "a/b", "assume": [{"node": "n"}]}, "assume[0].pod", "required", id="nobody"),
         pytest.param({"pod": "a/b", "add_nodes": [{}]}, "add_nodes[0].metadata.name", "required", id="nameless-node"),
+        pytest.param(
+            {"pod": "a/b", "add_nodes": [{"kind": "ResourceSlice", "spec": {"driver": 7}}]},
+            "add_nodes[0].spec.driver",
+            "expected str | null, got int",
+            id="slice",
+        ),
         pytest.param(
             {"pod": "a/b", "remove": ["a"] * (MAX_CHANGES + 1)}, "remove", "at most 1000, got 1001", id="many"
         ),

@@ -22,8 +22,15 @@ FAULTS: Final = (
     Fault(
         id="cells-told-of-a-supposed-state",
         breaks="An explanation of a supposed state shows what the cache has of the real one.",
-        old="        if what_if.added_nodes or what_if.removed or what_if.assumed or found",
-        new="        if what_if.added_nodes or what_if.assumed or found",
+        old="        if request.what_if != NOTHING or what_if.removed or found",
+        new="        if request.what_if.assume or found",
+        tests=("test_explain*.py",),
+    ),
+    Fault(
+        id="slice-of-an-unknown-node-supposed",
+        breaks="A ResourceSlice of a node that is neither known nor added is taken, and changes nothing.",
+        old="            if node and node not in mirror.nodes.slots:\n",
+        new="            if node is None:\n",
         tests=("test_explain*.py",),
     ),
     Fault(
