@@ -21,7 +21,7 @@ from app.objects.resources import decode_identity
 from app.process.logs import one_line
 from core.events import ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
-from core.mirror.placement import AssumedPod, PodState, PodTransition
+from core.mirror.placement import PodState, PodTransition
 from core.mirror.waiting_claims import WaitingClaims
 from core.objects.pod import Pod
 
@@ -251,7 +251,6 @@ class BulkLoads:
 
 
 _EXPIRY_EVERY: Final = 1.0  # seconds
-_FAILURE_LATE: Final = 30.0  # seconds: by then the watch has shown the condition of an earlier attempt
 
 
 class MirrorFeed:
@@ -277,26 +276,10 @@ class MirrorFeed:
         assumed = self._mirror.assumed.get(event.object.uid)
         transition = self._mirror.apply(event)
         if transition is None:
-            if assumed is not None:
-                self._end_if_failed(event, assumed)
             return
         if assumed is not None and transition.to_state is PodState.ADDED:
             self._observe_confirmation(self._clock() - assumed.assumed_at)
         _report(transition)
-
-    def _end_if_failed(self, event: ClusterEvent, assumed: AssumedPod) -> None:
-        """End an assumption if the pod's status reports that the scheduling attempt failed.
-
-        A scheduler writes the condition PodScheduled in the background, and the watch may lag. So while an assumption
-        is young, or if its binding may wait for minutes, the condition may belong to an earlier attempt. It is ignored
-        then, because a pod that is missing in the mirror could break a rule.
-        """
-        pod = event.object
-        if not isinstance(pod, Pod) or not pod.failure or assumed.deadline is None or assumed.waits:
-            return
-        if self._clock() - assumed.assumed_at > _FAILURE_LATE and self._mirror.is_assumed(pod.uid):
-            self._mirror.forget(pod.uid)
-            log.info("pods: %s: assumed on %s, but its scheduling has failed", pod.full_name, assumed.pod.node_name)
 
     def loading(self) -> AbstractContextManager[None]:
         """Surround the time in which very many objects are loaded."""

@@ -6,15 +6,16 @@ see the same free capacity. kube-scheduler does not report the outcome of a deci
 
     when the watch shows the pod bound, on any node, deleted or ended                (ClusterMirror)
     when a second request for the pod arrives, because a step after `filter` failed  (Effects)
-    when the pod's status reports a failed attempt long after the decision           (MirrorFeed)
     when the watch has shown nothing for the ttl of the mirror                       (ClusterMirror.expire)
 
 A pod of a group gets the place that its gang has for it, if the gang has one. See core/gangs/gangs.py.
 
 A member of a group that kube-scheduler schedules always gets a node of the request. The in-tree filters have judged it
 beside the members that kube-scheduler assumes, and Kindred may count members on places that have failed. Its place has
-one more end: a cycle of its group that has bound nothing (core/gangs/scheduling_groups.py). The condition of its status
-is no end.
+one more end: a cycle of its group that has bound nothing (core/gangs/scheduling_groups.py).
+
+The condition PodScheduled=False of a pod is no end. kube-scheduler writes it only if its text changes, so it may be of
+any earlier attempt.
 
 The pod is assumed only if the API server has it without a node, and if the request is no dry run. Other callers, such
 as curl, simulators or a dump, get a response for the pod that they sent, and nothing is assumed.

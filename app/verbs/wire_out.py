@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.verbs.wire_in import ABSENT, NodeList
-from core.framework.interface import Code, Status, Verdicts, reasons_text, status_counts
+from core.framework.interface import Code, Status, Verdicts, reasons_text
 from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.node_info import NameTexts, NodeBatch
 from core.mirror.topology import Int64Array
@@ -246,39 +246,33 @@ def reasons(
     preemption finds no victim, takes as long as the rest of the attempt, and adds a line for each node to the message.
     """
     position = judged.position(nominated)
-    if not all_resolvable:
-        verdicts = _unresolvable_but(position, verdicts)
     if judged is requested and len(judged) <= MAX_NODES_SINGLY:
-        return failed_nodes(judged.name_json(), verdicts)
+        return failed_nodes(judged.name_json(), verdicts if all_resolvable else _unresolvable_but(position, verdicts))
     if position >= 0:
-        name = judged.name_json()[position]
-        resolvable = verdicts.statuses[verdicts.codes[position]].code is Code.UNSCHEDULABLE
+        name, resolvable = judged.name_json()[position], verdicts.status(position).code is Code.UNSCHEDULABLE
     else:
+        codes = verdicts.codes
         name = requested.name_json()[0]
-        resolvable = any(status.code is Code.UNSCHEDULABLE for status, _ in status_counts(verdicts))
-    entry = memoryview(bytes(name) + b":" + reason_json(summary(verdicts)))
-    nothing = memoryview(b"")
+        resolvable = all_resolvable and any(
+            status.code is Code.UNSCHEDULABLE and bool((codes == code).any())
+            for code, status in enumerate(verdicts.statuses)
+        )
+    entry, nothing = _entry(name, reasons_text(verdicts)), memoryview(b"")
     return FailedNodes(entry, nothing) if resolvable else FailedNodes(nothing, entry)
 
 
 def reason_of_all(requested: NodeBatch, reason: str) -> FailedNodes:
     """Return the one entry for all nodes, with a reason that no node causes and no preemption resolves."""
-    entry = bytes(requested.name_json()[0]) + b":" + reason_json(f"{reason_head(len(requested))} {reason}")
-    return FailedNodes(memoryview(b""), memoryview(entry))
+    return FailedNodes(memoryview(b""), _entry(requested.name_json()[0], reason))
 
 
-def summary(verdicts: Verdicts) -> str:
-    """Return the number of nodes for each reason, the most frequent first.
+def _entry(name: bytes, reason: str) -> memoryview:
+    """Return the one entry for all nodes, under the JSON of a node's name.
 
-    The scheduler puts the text behind the number of nodes: `0/5000 nodes are available: 1 decision of kindred for
-    5000 nodes: 4990 Insufficient cpu, 10 node(s) were unschedulable.`
+    kube-scheduler makes of it `0/5000 nodes are available: 1 decision of kindred: Insufficient cpu, node(s) were
+    unschedulable.`
     """
-    return f"{reason_head(len(verdicts.codes))} {reasons_text(verdicts)}"
-
-
-def reason_head(nodes: int) -> str:
-    """Return the beginning of the one entry for so many nodes."""
-    return f"decision of kindred for {nodes} nodes:"
+    return memoryview(bytes(name) + b":" + reason_json(f"decision of kindred: {reason}"))
 
 
 def _unresolvable_but(position: int, verdicts: Verdicts) -> Verdicts:

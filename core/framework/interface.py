@@ -244,20 +244,14 @@ AnyScore: TypeAlias = ScorePlugin[Any]
 _MAX_REASONS: Final = 20
 
 
-def status_counts(verdicts: Verdicts) -> list[tuple[Status, int]]:
-    """Return each status with the number of nodes that have it."""
-    counts = np.bincount(verdicts.codes, minlength=len(verdicts.statuses)).tolist()
-    return [(status, nodes) for status, nodes in zip(verdicts.statuses, counts, strict=True) if nodes]
-
-
 def reasons_text(verdicts: Verdicts) -> str:
-    """Return how many nodes have each reason, most frequent first: `4990 Insufficient cpu, 10 ...`."""
-    by_reason: dict[str, int] = {}
-    for status, nodes in status_counts(verdicts):
-        for reason in status.reasons:
-            by_reason[reason] = by_reason.get(reason, 0) + nodes
-    most = sorted(by_reason.items(), key=lambda each: (-each[1], each[0]))
-    texts = [f"{nodes} {reason}" for reason, nodes in most[:_MAX_REASONS]]
-    if len(most) > _MAX_REASONS:
-        texts.append(f"and {len(most) - _MAX_REASONS} reasons more")
-    return ", ".join(texts)
+    """Return each reason that some node has, once and in alphabetical order: `Insufficient cpu, node(s) were ...`.
+
+    It has no counts. They change with every pod that is placed, and kube-scheduler writes each new text to the API
+    server, with an Event.
+    """
+    found = {verdicts.statuses[code] for code in np.bincount(verdicts.codes).nonzero()[0].tolist()}
+    reasons = sorted({reason for status in found for reason in status.reasons})
+    if len(reasons) > _MAX_REASONS:
+        reasons[_MAX_REASONS:] = [f"and {len(reasons) - _MAX_REASONS} reasons more"]
+    return ", ".join(reasons)

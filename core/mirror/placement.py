@@ -294,8 +294,6 @@ class AssumedPod(msgspec.Struct, frozen=True, gc=False):
     assumed_at: float
     deadline: float | None = None
     """The pod expires after this time. None while its binding is not finished: then the pod never expires."""
-    waits: bool = False
-    """Whether its binding may wait for minutes, so that a failure in its status may be of an earlier attempt."""
 
 
 class AssumedPods:
@@ -322,7 +320,7 @@ class AssumedPods:
         if known is None or not self._ttl:
             return
         deadline = now + max(self._ttl, wait)
-        self.by_uid[uid] = AssumedPod(known.pod, known.assumed_at, deadline, waits=wait > 0)
+        self.by_uid[uid] = AssumedPod(known.pod, known.assumed_at, deadline)
         self._earliest = min(self._earliest, deadline)
 
     def take_overdue(self, now: float, stays: Callable[[Pod], bool] = lambda _: False) -> list[Pod]:

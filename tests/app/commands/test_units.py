@@ -62,7 +62,7 @@ def test_wide_shows_attempts_and_times(url: str) -> None:
     assert head.split()[-5:] == ["SINCE", "TIMEOUT", "PACKING", "NODES", "CONDITIONS"]
     assert train.split()[-10:] == ["0", "0", "0", "0", "1", "-", "60s", "spread", "0", "-"]
     assert " kindred " in train
-    assert "1 of 2 members fit; the next one, default/b, does not: 1 Insufficient cpu" in train
+    assert "1 of 2 members fit; the next one, default/b, does not: Insufficient cpu" in train
 
 
 def test_json_is_the_answer_of_the_service(app: FastAPI, url: str) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.framework.interface import Code, Status
+from core.framework.interface import SUCCESS, Code, Status, Verdicts, reasons_text
 from core.framework.scores import default_normalize, mapped
 from core.mirror.topology import Int64Array
 
@@ -101,3 +101,17 @@ def test_each_possible_score_is_scaled_once_if_that_is_less(raw: list[int], scal
 
     assert [score * 3 for score in raw] == mapped(np.array(raw, np.int64), min(raw), max(raw), tripled).tolist()
     assert scaled == seen
+
+
+def test_the_reasons_of_a_refusal_are_those_of_some_node_once_each_without_counts() -> None:
+    cpu, both = Status(Code.UNSCHEDULABLE, ("no cpu",)), Status(Code.UNSCHEDULABLE, ("no memory", "no cpu"))
+    absent = Status(Code.UNSCHEDULABLE, ("of no node",))
+    statuses = (SUCCESS, both, absent, cpu)
+    few, many = (Verdicts(np.array(codes), statuses) for codes in ([3, 1, 3], [1] * 50 + [3] * 7))
+    assert reasons_text(few) == reasons_text(many) == "no cpu, no memory"
+
+
+def test_of_very_many_reasons_the_first_are_named() -> None:
+    statuses = (SUCCESS, *(Status(Code.UNSCHEDULABLE, (f"reason {number:02}",)) for number in range(22)))
+    text = reasons_text(Verdicts(np.arange(1, 23), statuses))
+    assert text.split(", ") == [*(f"reason {number:02}" for number in range(20)), "and 2 reasons more"]

@@ -49,7 +49,7 @@ def test_a_reservation_does_not_expire_as_an_assumption_does() -> None:
 def test_without_room_for_all_nothing_is_held() -> None:
     setting = GangSetting(node("n0"))
     setting.see(A, B, C)
-    expected = "group default/train: 2 of 3 members fit; the next one, default/c, does not: 1 Insufficient cpu"
+    expected = "group default/train: 2 of 3 members fit; the next one, default/c, does not: Insufficient cpu"
     assert setting.ask(A) == expected
     assert not setting.assumed()
     status = setting.status()

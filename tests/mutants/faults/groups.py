@@ -107,13 +107,6 @@ FAULTS: Final = (
         tests=_DECISIONS,
     ),
     Fault(
-        id="a-condition-ends-a-waiting-binding",
-        breaks="A late condition of an earlier attempt ends a place while its pod is bound.",
-        old="assumed.deadline is None or assumed.waits:",
-        new="assumed.deadline is None:",
-        tests=_DECISIONS,
-    ),
-    Fault(
         id="a-nominated-place-expires",
         breaks="A pod whose binding waits for its volume no longer counts.",
         old="self._assumed.take_overdue(now, lambda assumed: assumed.uid in nominated_for(assumed.node_name))",

@@ -108,8 +108,8 @@ FAULTS: Final = (
     Fault(
         id="nominated-node-without-an-entry",
         breaks="kube-scheduler takes the nominated node for unresolvable, and clears the nomination.",
-        old="    if position >= 0:\n        name = judged.name_json()[position]\n",
-        new="    if position >= 0:\n        name = asked.name_json()[0]\n",
+        old="name, resolvable = judged.name_json()[position],",
+        new="name, resolvable = requested.name_json()[0],",
         tests=("deciding/test_decider.py",),
     ),
     Fault(

@@ -272,6 +272,19 @@ FAULTS: Final = (
         tests=("test_feed.py",),
     ),
     Fault(
+        id="a-condition-ends-a-place",
+        breaks="The condition of an earlier attempt, which was not written again, ends a place while its pod is bound.",
+        old="        if transition is None:\n            return\n        if assumed",
+        new=(
+            "        if transition is None:\n"
+            "            if assumed is not None and event.object.failure:\n"
+            "                self._mirror.forget(event.object.uid)\n"
+            "            return\n"
+            "        if assumed"
+        ),
+        tests=("test_feed.py",),
+    ),
+    Fault(
         id="failures-logged-before-they-settle",
         breaks="At the begin of an outage the log says that 1 of 16 resources fails.",
         old="has_settled = now - self._seen_since >= _SETTLED or",

@@ -97,7 +97,7 @@ def test_a_pod_whose_device_nobody_allocates_gets_no_node_and_the_scheduler_to_u
     for amounts in ({GPU: 5}, {GPU: 5, BY_ITS_NAME: 0}):
         response = of_dump(requesting(PLAIN, **amounts), settings, NAMED)
         assert chosen(response) == ""
-        whole = LACKS if scope == "listed-nodes" else f"decision of kindred for 3 nodes: 3 {LACKS}"
+        whole = LACKS if scope == "listed-nodes" else f"decision of kindred: {LACKS}"
         assert reasons(response) == {whole}
     assert chosen(of_dump(requesting(PLAIN, **{BY_ITS_NAME: 1}), settings, NAMED)) == ""
 

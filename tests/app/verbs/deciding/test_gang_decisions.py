@@ -53,7 +53,7 @@ def test_all_members_get_the_places_that_were_reserved_at_the_first_request(
 def test_while_members_are_missing_one_entry_tells_of_all_nodes_and_no_eviction_helps(scope: DecideScope) -> None:
     setting = cluster(scope=scope)
     setting.tell(A)
-    assert rejections(setting, A) == {"n0": f"decision of kindred for 2 nodes: {WAITS}"}
+    assert rejections(setting, A) == {"n0": f"decision of kindred: {WAITS}"}
     assert setting.counts() == {"gang_waits": 1}
     assert setting.assumed() == {}
 

@@ -165,7 +165,7 @@ def resized(cpu: str, node: str = "n2") -> Object:
         pytest.param(
             "2",
             ("n1",),
-            {"n1": "decision of kindred for 1 nodes: the pod is on node n2, which is not in the request"},
+            {"n1": "decision of kindred: the pod is on node n2, which is not in the request"},
             id="is-on-a-node-that-is-not-asked-about",
         ),
     ],
