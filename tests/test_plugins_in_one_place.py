@@ -80,7 +80,7 @@ def test_every_field_of_the_amounts_is_measured_by_a_plugin() -> None:
         (NodeAmounts, {name for each in plugins for name in each.measured.on_node}),
         (ClusterAmounts, {name for each in plugins for name in each.measured.in_cluster}),
     ):
-        assert measured | {"facts"} == {*amounts.__struct_fields__} - {"exclusion"}
+        assert measured | {"facts", "counts"} == {*amounts.__struct_fields__} - {"exclusion"}
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
@@ -108,7 +108,7 @@ def test_every_field_of_the_amounts_is_said_in_the_text_on_the_page_and_in_the_d
 ) -> None:
     lines, page = inspect.getsource(amounts.lines), (ROOT / "app/admin/web/measured.js").read_text("utf-8")
     table = (ROOT / "docs/explain.md").read_text("utf-8").partition("\n### Amounts\n")[2].partition("\n### ")[0]
-    for name in {*amounts.__struct_fields__} - {"node_is_known"}:  # a part of what node_name says
+    for name in {*amounts.__struct_fields__} - {"node_is_known", "counts"}:  # parts of what node_name and facts say
         assert f"self.{name}" in lines
         assert re.search(rf"\bamounts\.{name}\b|const \{{[^}}]*\b{name}\b[^}}]*\}} = amounts;", page), name
         assert f"`{name}`" in table

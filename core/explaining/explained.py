@@ -19,6 +19,15 @@ from core.objects.pod import Pod
 from core.releases.release import Rules
 
 
+class Counts(msgspec.Struct, frozen=True, gc=False):
+    """What a plugin counted for one thing that the pod asks for. Its `facts` have it in words."""
+
+    plugin: str
+    of: Mapping[str, str]
+    """Which thing it is, such as the claim and the name of a request."""
+    numbers: Mapping[str, int]
+
+
 class Measured(NamedTuple):
     """What a plugin measures, by the fields of NodeAmounts and ClusterAmounts (core/plugins/amounts.py)."""
 

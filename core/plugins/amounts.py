@@ -8,6 +8,7 @@ import msgspec
 
 from core.explaining.bound_claims import BoundElsewhere, BoundElsewhereInCluster
 from core.explaining.decision import Decision
+from core.explaining.explained import Counts
 from core.explaining.requirements import UnmetRequirement
 from core.framework.claims import named_claims
 from core.plugins.load.explaining import UsageInCluster, UsageOnNode
@@ -61,7 +62,9 @@ class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
     usage: UsageOnNode | None = None
     """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement. None if none is enabled."""
     facts: Sequence[str] = ()
-    """Any plugin: what it measured, in words, names of pods as PodText. Numbers that programs read have a field."""
+    """Any plugin: what it measured, in words, names of pods as PodText."""
+    counts: Sequence[Counts] = ()
+    """Any plugin: the numbers in its `facts`, for programs."""
 
     def lines(self, when: Callable[[int], str]) -> Iterator[str]:
         """Yield the obstacles in words, plugin by plugin. `when` writes seconds since 1970 as a time."""
@@ -124,6 +127,8 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
     """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: nodes by measurement. None if none is enabled."""
     facts: Sequence[str] = ()
     """As in NodeAmounts."""
+    counts: Sequence[Counts] = ()
+    """As in NodeAmounts."""
 
     def lines(self, nodes: int) -> Iterator[str]:
         """Yield the obstacles on `nodes` nodes in words, plugin by plugin."""
@@ -150,16 +155,19 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
 
 
 def merged(decision: Decision, facts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the facts of all plugins. Of one fact by several plugins the first counts, but claims and words add up."""
+    """Return the facts of all plugins. Of one fact of several the first counts; claims, words, counts add up."""
     found: dict[str, Any] = {}
     elsewhere: list[BoundElsewhere] = []
     words: list[str] = []
+    counts: list[Counts] = []
     for name, fact in facts:
         if name == "bound_elsewhere":
             elsewhere += fact
         elif name == "facts":
             words += fact
+        elif name == "counts":
+            counts += fact
         found.setdefault(name, fact)
     order = [f"{decision.pod.namespace}/{each.name}" for each in named_claims(decision.pod)]
     claims = sorted(elsewhere, key=lambda each: order.index(each.claim))
-    return {**found, "bound_elsewhere": claims, "facts": (*words,)}
+    return {**found, "bound_elsewhere": claims, "facts": (*words,), "counts": (*counts,)}

@@ -12,6 +12,7 @@ from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.obstacles import Obstacles
 from core.mirror.topology import Int64Array, IntpArray
 from core.plugins.dynamicresources.claims import ClaimError, claims_of
+from core.plugins.dynamicresources.counts import counts_in_cluster, counts_on_node
 from core.plugins.dynamicresources.remedies import SEARCHES, copies, holding, shortage
 from core.plugins.dynamicresources.sentences import in_cluster, on_node
 from core.releases.release import Release
@@ -48,7 +49,11 @@ class ExplainedDevices(Explained):
     keeps_off = "devices"
     events = _EVENTS
     measured = Measured(
-        on_node={"facts": lambda decision, position, _: on_node(decision, position)}, in_cluster={"facts": in_cluster}
+        on_node={
+            "facts": lambda decision, position, _: on_node(decision, position),
+            "counts": lambda decision, position, _: counts_on_node(decision, position),
+        },
+        in_cluster={"facts": in_cluster, "counts": counts_in_cluster},
     )
     remedies = Remedies(searches=SEARCHES, removable=holding, counts_elsewhere=True)
 

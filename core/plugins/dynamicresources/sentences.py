@@ -74,7 +74,7 @@ def in_cluster(decision: Decision, limit: int) -> Sequence[str]:
 
 def _of_requests(decision: Decision, survey: Survey, positions: IntpArray, limit: int) -> Sequence[str]:
     """Return the devices for each request, and what the nearest of the nodes lacks if the pod fits nowhere."""
-    speaker, everywhere = _Speaker(decision, survey), [*survey.everywhere()]
+    speaker, everywhere = _Speaker(decision, survey), survey.everywhere
     first = None if len(decision.fitting) else nearest(survey, _alone(decision, positions))[0]
     if survey.is_cut:
         return [_TOO_MANY]

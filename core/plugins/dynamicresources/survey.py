@@ -137,8 +137,9 @@ class Survey:
                 found.append(min(each, key=lambda one: one.missing / max(one.needed, 1)))
         return found
 
-    def everywhere(self) -> Iterator[tuple[Found, int]]:
-        """Yield for each request and alternative the devices of all known nodes, and on how many nodes they are."""
+    @cached_property
+    def everywhere(self) -> Sequence[tuple[Found, int]]:
+        """For each request and alternative the devices of all known nodes, and on how many nodes they are."""
         totals: dict[tuple[str, str], tuple[Need, dict[State, dict[DeviceID, PoolDevice]]]] = {}
         nodes: Counter[tuple[str, str]] = Counter()
         for position in self._decision.known.tolist():
@@ -151,8 +152,10 @@ class Survey:
                     nodes[key] += any(found.values())
                     for state, devices in found.items():
                         total.setdefault(state, {}).update((device.id, device) for device in devices)
-        for key, (need, total) in totals.items():
-            yield Found(key[0], need, {state: [*each.values()] for state, each in total.items()}), nodes[key]
+        return [
+            (Found(key[0], need, {state: [*each.values()] for state, each in total.items()}), nodes[key])
+            for key, (need, total) in totals.items()
+        ]
 
     def missing(self, position: int) -> int:
         """Return how many thousandths of its devices the pod lacks on a node, and more where no device would do."""

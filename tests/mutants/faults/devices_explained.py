@@ -63,4 +63,18 @@ FAULTS: Final = (
         new="        if place < 0:",
         tests=("tests/app/commands/test_explain.py",),
     ),
+    Fault(
+        id="numbers-of-devices-of-the-last-plugin",
+        breaks="Programs get the numbers of one plugin alone.",
+        old='"counts": (*counts,)}',
+        new='"counts": (*counts[:1],)}',
+        tests=("test_amounts.py",),
+    ),
+    Fault(
+        id="needed-of-all-in-the-cluster",
+        breaks="A request for all devices of a node needs all of the cluster, in numbers.",
+        old="if is_of_node or request.mode != ALL else {}",
+        new="if is_of_node or request.mode else {}",
+        tests=("dynamicresources/test_explaining.py",),
+    ),
 )

@@ -11,7 +11,7 @@ from core.diagnosis.amounts import cluster_amounts, node_amounts
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.find_remedies import find_remedies
 from core.events import ClusterEvent
-from core.explaining.explained import Measured
+from core.explaining.explained import Counts, Measured
 from core.explaining.pod_steps import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import DeviceClass
@@ -64,11 +64,17 @@ def test_every_plugin_that_has_something_to_say_is_in_it() -> None:
 
 
 class Avoided(NodeUnschedulable):
-    """A plugin that says in words what it measured."""
+    """A plugin that says in words what it measured, and counts it."""
 
     measured = Measured(
-        on_node={"facts": lambda decision, position, _: [f"{decision.batch.names[position]} is avoided"]},
-        in_cluster={"facts": lambda decision, limit: [f"{len(decision.batch)} nodes, in lists of {limit}"]},
+        on_node={
+            "facts": lambda decision, position, _: [f"{decision.batch.names[position]} is avoided"],
+            "counts": lambda _, position, __: [Counts("Avoided", {}, {"position": position})],
+        },
+        in_cluster={
+            "facts": lambda decision, limit: [f"{len(decision.batch)} nodes, in lists of {limit}"],
+            "counts": lambda decision, _: [Counts("Avoided", {}, {"nodes": len(decision.batch)})],
+        },
     )
 
 
@@ -79,6 +85,8 @@ def test_what_plugins_measure_in_words_is_in_the_amounts_and_in_their_text() -> 
     on_node, in_cluster = node_amounts(decision, 1, 5), cluster_amounts(decision, 5)
     assert on_node.facts == (*on_node.lines(str),) == ("n2 is avoided",) * 2
     assert in_cluster.facts == (*in_cluster.lines(2),) == ("2 nodes, in lists of 5",) * 2
+    assert [each.numbers for each in on_node.counts] == [{"position": 1}] * 2
+    assert [each.numbers for each in in_cluster.counts] == [{"nodes": 2}] * 2
 
 
 def test_of_an_unknown_node_nothing_is_measured() -> None:

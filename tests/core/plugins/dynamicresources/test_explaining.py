@@ -85,6 +85,32 @@ def test_what_a_node_lacks_is_told_of_that_node() -> None:
     assert stated(apart)[-1] == "n0: request b needs 1, none match"
 
 
+def test_programs_get_what_is_said_in_numbers() -> None:
+    hot = [{"key": "hot", "effect": "NoSchedule"}]
+    slices = [local(0, *TWO, device("g2", taints=hot)), local(1, device("g0"))]
+    case = world(slices, [claim([request(count=2)], "c"), used("train", "g0", by=[], pool="p0")], nodes=3)
+    decision, none = decided(case), dict.fromkeys(("tainted", "too_small", "in_use", "full", "counted_out"), 0)
+    (found,) = cluster_amounts(decision, MANY).counts
+    assert (found.plugin, found.of) == (
+        "DynamicResources",
+        {"claim": "default/c", "request": "r", "device_class": "gpu"},
+    )
+    seen = none | {"free": 2, "in_use": 1, "tainted": 1}
+    assert found.numbers == {"needed": 2, "matching": 4, **seen, "nodes": 2}
+    per_node = [node_amounts(decision, at, MANY).counts[0].numbers for at in range(3)]
+    assert per_node == [
+        {"needed": 2, "matching": 3, **none, "free": 1, "in_use": 1, "tainted": 1, "missing": 1},
+        {"needed": 2, "matching": 1, **none, "free": 1, "missing": 1},
+        {"needed": 2, "matching": 0, **none, "free": 0, "missing": 2},
+    ]
+    every = world(slices, [claim([request(allocationMode="All", count=0)])], nodes=2)
+    assert "needed" not in cluster_amounts(decided(every), MANY).counts[0].numbers
+    assert node_amounts(decided(every), 0, MANY).counts[0].numbers["needed"] == 3
+    fitting = decided(world([local(0, *TWO)], [claim([request()])]))
+    assert not cluster_amounts(fitting, MANY).counts
+    assert node_amounts(fitting, 0, MANY).counts[0].numbers["missing"] == 0
+
+
 def test_nothing_is_said_of_a_pod_without_claims_and_of_one_that_fits() -> None:
     assert not stated(world([local(0, *TWO)], []))
     assert not stated(world([local(0, *TWO)], [claim([request()])]))
@@ -207,6 +233,8 @@ def test_more_devices_and_requests_than_can_be_counted_in_time_are_not_counted()
     facts = [*cluster_amounts(decision, MANY).facts], [*node_amounts(decision, 0, MANY).facts]
     find_remedies(decision, MANY)
     assert facts == (["the claims have too many requests to count the devices for each"],) * 2
+    assert not cluster_amounts(decision, MANY).counts
+    assert not node_amounts(decision, 0, MANY).counts
     assert process_time() - began < 3
 
 
