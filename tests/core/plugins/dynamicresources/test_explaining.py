@@ -310,8 +310,8 @@ def test_a_new_node_brings_the_devices_of_the_one_that_it_is_like() -> None:
 
 
 def test_only_a_node_with_matching_devices_is_copied_however_many_smaller_kinds_there_are() -> None:
-    held = used("x", "g0", "g1", by=["one", "two"], pool="p6")
-    case = world([local(5, TWO[0], driver="other"), local(6, *TWO)], [claim([request()]), held], nodes=7)
+    taken = used("x", "g0", "g1", by=["one", "two"], pool="p6")
+    case = world([local(5, TWO[0], driver="other"), local(6, *TWO)], [claim([request()]), taken], nodes=7)
     for size, node in enumerate(case["nodes"], 1):
         node["status"] = {"allocatable": {"cpu": f"{size}", "pods": "9"}}
     assert helped(case) == ["add a node like n6"]
