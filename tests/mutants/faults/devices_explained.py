@@ -61,7 +61,7 @@ FAULTS: Final = (
         breaks="A pod that is supposed to be gone still holds its devices.",
         old="        if place < len(request.what_if.remove):",
         new="        if place < 0:",
-        tests=("tests/app/commands/test_explain.py",),
+        tests=("tests/app/commands/test_explain_devices.py",),
     ),
     Fault(
         id="numbers-of-devices-of-the-last-plugin",
