@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.mutants.fault import first_tests, planted, sources
 from tests.mutants.faults import FAULTS
+from tests.mutants.trial import copied
 
 ROOT: Final = Path(__file__).parents[2]
 ALL: Final = [fault for faults in FAULTS.values() for fault in faults]
@@ -27,3 +28,10 @@ def test_every_fault_changes_something_under_its_own_name_and_every_area_has_fau
     assert [name for name, number in Counter(fault.id for fault in ALL).items() if number > 1] == []
     assert [fault.id for fault in ALL if fault.old == fault.new] == []
     assert [area for area, faults in FAULTS.items() if not faults] == []
+
+
+def test_links_stay_links_in_the_copy_because_a_test_that_fails_there_alone_would_find_every_fault() -> None:
+    with copied(ROOT) as tree:
+        links = [file.relative_to(tree) for file in tree.rglob("*") if file.is_symlink()]
+    assert len(links) > 20
+    assert all((ROOT / link).is_symlink() for link in links)
