@@ -28,7 +28,7 @@ from app.feeds.objects import BulkLoads
 from app.feeds.release import ReleaseTracker, newest
 from app.feeds.snapshot_file import SnapshotSummary, load_items
 from app.objects.decode import DecodeError, Metadata, WireObject
-from app.objects.resources import DUMP_COMMAND, OF_MANIFESTS, RESOURCES, dump_command
+from app.objects.resources import DUMP_COMMAND, OF_MANIFESTS, RESOURCES, dump_command, list_command
 from app.objects.yaml_documents import is_json
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
@@ -169,7 +169,7 @@ _TOGETHER: Final[Sequence[Collection[Kind]]] = (
     (Service, ReplicaSet, StatefulSet, ReplicationController),
 )
 """Kinds that the same rules read, so that one command gets all that is missing. DeviceTaintRule is apart, because
-servers before 1.37 lack it, and kubectl then prints nothing at all."""
+servers before 1.37 lack it."""
 
 
 def _lacking(kinds: Collection[Kind], adding: str) -> Mapping[Kind, Missing]:
@@ -181,7 +181,10 @@ def _lacking(kinds: Collection[Kind], adding: str) -> Mapping[Kind, Missing]:
         names = ", ".join(RESOURCES[each].name for each in lacks)
         if kind is Namespace:
             names = "Namespace of some pods"
-        found[kind] = Missing(f"the dump has no {names}", dump_command(lacks) + adding)
+        command = dump_command(lacks) + adding
+        if kind in DEVICES.kinds:  # few clusters have an object of each, and `kubectl get -A` does not say so
+            command = " && ".join([list_command(each) + adding for each in lacks])
+        found[kind] = Missing(f"the dump has no {names}", command)
     return found
 
 

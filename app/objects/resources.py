@@ -184,6 +184,11 @@ def dump_command(kinds: Iterable[Kind]) -> str:
     return _printing([resource.short or resource.plural for resource in map(RESOURCES.__getitem__, kinds)])
 
 
+def list_command(kind: Kind) -> str:
+    """Return the command that prints the list of all objects of a kind, which names the kind if there are none."""
+    return f"kubectl get --raw {RESOURCES[kind].path}"
+
+
 def _printing(names: Iterable[str]) -> str:
     return f"kubectl get -A -o json {','.join(names)}"
 

@@ -320,9 +320,13 @@ class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claim
         """Return whether the release scores alternatives."""
         return gates_of(rules.release).scores
 
-    def reads(self, mirror: ClusterMirror, _pod: Pod, missing: Collection[Kind]) -> Collection[Kind]:
-        """Return all kinds, but for the rules of taints in a release that does not read them."""
-        return missing if gates_of(mirror.rules.release).taint_rules else {*missing} - {DeviceTaintRule}
+    def reads(self, _mirror: ClusterMirror, _pod: Pod, missing: Collection[Kind]) -> Collection[Kind]:
+        """Return all kinds, but for the rules of taints."""
+        return {*missing} - {DeviceTaintRule}
+
+    def reads_in_part(self, mirror: ClusterMirror, _pod: Pod) -> Mapping[Kind, str]:
+        """Return the rules of taints in a release that reads them: without them, a device may be tainted."""
+        return {DeviceTaintRule: "taints by DeviceTaintRules"} if gates_of(mirror.rules.release).taint_rules else {}
 
     def unsupported(self, rules: Rules) -> str:
         """Return the feature gates by which kube-scheduler allocates otherwise than by default."""

@@ -26,10 +26,10 @@ def test_devices_of_a_dump_are_judged_or_the_command_adds_them(tmp_path: Path) -
     nodes = kinded(make_node("n1").allocatable(pods=10), make_namespace("default"))
     plain = [*nodes, {"kind": "Pod", **pod}, device_class, mine]
 
-    def text(*objects: object, more: Sequence[str] = ()) -> str:
+    def text(*objects: object, more: Sequence[str] = (), release: str = "1.36") -> str:
         (tmp_path / "devices.json").write_bytes(as_json(listed(*objects)))
         arguments = "--snapshot", f"{tmp_path}/devices.json", "default/p", *more
-        result = CliRunner().invoke(main, ["explain", *arguments], env={"KINDRED_KUBERNETES": "1.36"})
+        result = CliRunner().invoke(main, ["explain", *arguments], env={"KINDRED_KUBERNETES": release})
         return " ".join(result.stdout.split())
 
     assert "fits on 1 of 1 node" in text(*plain, *slices)
@@ -53,8 +53,15 @@ def test_devices_of_a_dump_are_judged_or_the_command_adds_them(tmp_path: Path) -
     with_devices = text(*plain, *slices, *in_use, more=("-o", "wide", "--add-node", f"{tmp_path}/more.json"))
     assert "fits on 1 of 2 nodes" in with_devices
     assert "Supposed more nodes: n2 more devices: s2" in with_devices
+    for objects, verdict in ((slices, "may fit on 1 of 1 node"), ([*slices, taken_by], "fits on none of 1 node")):
+        without_rules = text(*plain, *objects, release="1.37")
+        assert verdict in without_rules
+        assert "taints by DeviceTaintRules: the dump has no devicetaintrules" in without_rules
+    none = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRuleList", "items": []}
+    assert "Not judged" not in text(*plain, *slices, none, release="1.37")
     for some, kinds in (([mine], "deviceclasses"), ([device_class], "resourceslices,resourceclaims")):
         lacking = text(*nodes, {"kind": "Pod", **pod}, *some)
         assert f"Not judged: DynamicResources: the dump has no {kinds.replace(',', ', ')}" in lacking
-        assert f"kubectl get -A -o json {kinds} >>" in lacking
+        lists = [f"kubectl get --raw /apis/resource.k8s.io/v1/{each} >>" for each in kinds.split(",")]
+        assert all(each in lacking for each in lists)
         assert "may fit on 1 of 1 node" in lacking

@@ -93,12 +93,16 @@ def test_a_pod_without_devices_is_explained_without_the_plugin() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("release", ["1.36", "1.37"])
-def test_a_pod_with_claims_is_not_judged_without_a_kind_that_its_release_reads(kind: Kind, release: str) -> None:
+def test_devices_are_not_judged_or_without_taints_of_rules_without_a_kind_that_its_release_reads(
+    kind: Kind, release: str
+) -> None:
     taken = claim([request()], "other", in_use("g0"))
     found = diagnosis(world(FREE, [claim([request()]), taken], release=release), missing={kind: LACKS[kind]})
-    is_read = kind is not DeviceTaintRule or release == "1.37"
-    assert found.not_judged == ([NotJudged(NAME, f"no {kind.__name__}", "get it")] if is_read else [])
-    assert len(found.fitting) == is_read
+    is_of_rules = kind is DeviceTaintRule
+    why = f"taints by DeviceTaintRules: no {kind.__name__}" if is_of_rules else f"no {kind.__name__}"
+    is_read = not is_of_rules or release == "1.37"
+    assert found.not_judged == ([NotJudged(NAME, why, "get it")] if is_read else [])
+    assert len(found.fitting) == (not is_of_rules), "the device is taken, which no rule changes"
 
 
 def asking(amount: int) -> list[V1]:

@@ -266,10 +266,24 @@ FAULTS: Final = (
     ),
     Fault(
         id="rules-of-taints-needed-before-1.37",
-        breaks="Devices are not judged without DeviceTaintRules that the release does not read.",
-        old=".taint_rules else {*missing} - {DeviceTaintRule}\n",
-        new=".taint_rules else missing\n",
+        breaks="It is said that taints are unknown without DeviceTaintRules that the release does not read.",
+        old='{DeviceTaintRule: "taints by DeviceTaintRules"} if gates_of(mirror.rules.release).taint_rules else {}',
+        new='{DeviceTaintRule: "taints by DeviceTaintRules"}',
         tests=("diagnosis/test_devices.py",),
+    ),
+    Fault(
+        id="devices-not-judged-without-rules-of-taints",
+        breaks="Devices are not judged where DeviceTaintRules alone are unknown, as in every dump of kubectl.",
+        old="        return {*missing} - {DeviceTaintRule}\n",
+        new="        return missing\n",
+        tests=("diagnosis/test_devices.py",),
+    ),
+    Fault(
+        id="command-for-devices-does-not-state-that-there-are-none",
+        breaks="The command that adds a kind of devices to a dump prints nothing of it if there are none.",
+        old="        if kind in DEVICES.kinds:",
+        new="        if kind in ():",
+        tests=("test_explain_devices.py",),
     ),
     Fault(
         id="claims-unknown-to-the-server-taken-for-missing-ones",
