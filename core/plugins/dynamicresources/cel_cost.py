@@ -34,7 +34,7 @@ _TEXT: Final = Weight(_NUMBER_LENGTH, _NUMBER_LENGTH, 1)
 _FIELDS: Final = frozenset(cel_equality.FIELDS.values())
 _COMPARED: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 _SEARCHED: Final = frozenset({"contains", "indexOf", "lastIndexOf", "matches", "split", "startsWith", "endsWith"})
-_PAIRED: Final = frozenset({"sets.contains", "sets.intersects", "sets.equivalent"})
+_PAIRED: Final = frozenset({"regex.extract", "regex.extractAll", "sets.contains", "sets.intersects", "sets.equivalent"})
 _SMALL: Final = frozenset(
     {"size", "type", "hasValue", "_&&_", "_||_", "!_", "-_", "_-_", "_*_", "_/_", "_%_", "int", "double"}
 )
@@ -89,7 +89,7 @@ class Costs:
             self._pay(0, times)
             if node.select_expr.field in _FIELDS:
                 return _TEXT
-            if kind is None or cel_types.dynamic(kind):
+            if kind is None or cel_types.dynamic(cel_types.unwrapped(kind)):
                 return _ATTRIBUTE
             return _ATTRIBUTES if parts[0] == _ATTRIBUTES else Weight(*[max(parts[0].each, _NUMBER_LENGTH)] * 3)
         if function in _COMPARED:
@@ -132,7 +132,7 @@ class Costs:
     def _of_loop(self, loop: Node, names: dict[str, Weight], times: int) -> Weight:
         within = self._weight(loop.iter_range, names, times)
         first = self._weight(loop.accu_init, names, times)
-        element = Weight(max(within.each, 1), max(within.total, 1), max(within.each, 1))
+        element = Weight(*[max(within.each, 1)] * 3)
         key = _TEXT if within == _ATTRIBUTES else element
         inner = {**names, loop.iter_var: key, loop.iter_var2: element, loop.accu_var: _ONE}
         turns = times * within.size

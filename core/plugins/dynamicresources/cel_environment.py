@@ -69,6 +69,7 @@ _invalid_everywhere: Final = re.compile(
     "missing|unexpected|no argument|bad repetition|invalid repetition size|trailing|invalid character class"
 )
 """What makes a regular expression invalid in RE2 and in Go."""
+_has: Final = re.compile(r"\bhas\(device\.(?:driver|attributes|capacity|allowMultipleAllocations)\)")
 _own_words: Final = re.compile(r"kindred_|@")
 _missing: Final = re.compile(r"NOT_FOUND: Key not found in map : (.*)", re.DOTALL)
 _MOST_DOUBLINGS: Final = 4
@@ -113,8 +114,7 @@ class Program:
         if versions and self.needs.versions:
             self._guarded = plan = self._guarded or self._runtime.planned(self._checked, guarded=True)
         for each in plan.panics:
-            if self._once(each, variables).plain_value() is not False:
-                raise UnknownResultError("a version as a key, or looked for among constants")
+            self._check_panic(each, variables)
         for _ in range(_TURNS):
             result = self._once(plan.expression, variables)
             if result.type() != cel.Type.ERROR:
@@ -123,6 +123,14 @@ class Program:
             if not self._called(error) and not self._called_elsewhere(plan, variables):
                 raise EvaluationError(_upstream_text(error))
         raise UnknownResultError(f"more than {_TURNS} calls of functions")
+
+    def _check_panic(self, expression: Native, variables: Mapping[str, object]) -> None:
+        """Raise UnknownResultError if the value is, or may be, a version. One that is an error is none."""
+        result = self._once(expression, variables)
+        found = result.plain_value()
+        called = result.type() == cel.Type.ERROR and cel_rewriting.SEPARATOR in _missing_key(str(found))
+        if found is True or called:
+            raise UnknownResultError("a version as a key, or looked for among constants")
 
     def _once(self, expression: Native, variables: Mapping[str, object]) -> Native:
         try:
@@ -186,7 +194,14 @@ class _Runtime:
         variables |= {of: variables[name] for name, of in cel_equality.MAPS.items()}
         variables[cel_rewriting.CALLS] = kind.Map(kind.STRING, kind.DYN)
         variables[cel_equality.A_VERSION] = _type("Semver")
-        self.environment = cel.NewEnv(self.pool, config=cel.NewEnvConfigFromYaml(_LIBRARIES), variables=variables)
+        libraries = cel.NewEnvConfigFromYaml(f"{_LIBRARIES}  - name: regex\n")
+        self.environment = cel.NewEnv(self.pool, config=libraries, variables=variables)
+        self._templates = cel.NewEnv(self.pool, config=libraries, variables=dict.fromkeys("ab", kind.DYN))
+
+    @lru_cache(maxsize=32)  # noqa: B019  # there is one runtime
+    def template(self, text: str) -> Native:
+        """Return the expression of a template."""
+        return checked_expression.decoded(self._templates.compile(text).serialize()).expr
 
     def planned(self, checked: bytes, *, guarded: bool) -> Plan:
         """Return the expression to evaluate. Raises InvalidExpressionError or UnknownResultError."""
@@ -196,13 +211,14 @@ class _Runtime:
             raise UnknownResultError(_first_line(str(error))) from error
 
     def _planned(self, decoded: Native, *, guarded: bool) -> Plan:
-        rewriting = cel_rewriting.Rewriting(decoded, guarded=guarded)
+        rewriting = cel_rewriting.Rewriting(decoded, self.template, guarded=guarded)
         needs = rewriting.rewrite()
         costs = cel_cost.Costs(decoded)
         for each in (decoded.expr, *rewriting.panics, *rewriting.keys):
             costs.check(each)
         for each in rewriting.patterns:
-            self._validate(each)
+            if self._matches_nothing(each) and each in rewriting.searched:
+                raise UnknownResultError(f"findAll of the regular expression {each}")
         program = self._deserialized(decoded)
         panics: list[Native] = []
         keys: list[Native] = []
@@ -217,13 +233,15 @@ class _Runtime:
         program.eval(data={})  # plans it
         return program
 
-    def _validate(self, pattern: str) -> None:
-        matched = self.environment.compile("device.driver.matches(device.driver)").eval(data={"device.driver": pattern})
+    def _matches_nothing(self, pattern: str) -> bool:
+        """Return whether a regular expression matches an empty text. Raises the error of an invalid one."""
+        matched = self.environment.compile("''.matches(device.driver)").eval(data={"device.driver": pattern})
         if matched.type() == cel.Type.ERROR:
             text = str(matched.plain_value())
             if not _invalid_everywhere.search(text):
                 raise UnknownResultError(text)
             raise InvalidExpressionError(text)
+        return bool(matched.plain_value())
 
 
 class Environment:
@@ -254,7 +272,7 @@ class Environment:
         if expression.count("optMap") + expression.count("optFlatMap") > _MOST_DOUBLINGS:
             raise UnknownResultError("many uses of optMap")
         if "has" in expression:
-            self._refuse_has(expression)
+            expression = self._without_has(expression)
         try:
             checked = self._environment.compile(expression)
         except _RAISED as error:
@@ -265,14 +283,20 @@ class Environment:
             raise InvalidExpressionError(f"must evaluate to bool or the unknown type, not {kind.lower()}")
         return Program(runtime(), checked.serialize())
 
-    def _refuse_has(self, expression: str) -> None:
-        """Refuse has(device.driver): the package compiles it to device.driver."""
+    def _without_has(self, expression: str) -> str:
+        """Replace has(device.driver), which is true: the package compiles it to device.driver.
+
+        It is replaced in the text, unless a string in it has the same words.
+        """
         try:
             parsed = self._environment.compile(expression, disable_check=True).serialize()
         except _RAISED:  # of which the checker has an error, too
-            return
-        if checked_expression.tests_field_of(any_pb2.Any.FromString(parsed).value, "device"):
+            return expression
+        tests = checked_expression.tests_of_fields(any_pb2.Any.FromString(parsed).value, "device")
+        replaced, found = _has.subn("true", expression)
+        if tests not in (0, found):
             raise UnknownResultError("has() of a field of device")
+        return replaced if tests else expression
 
 
 def _rejected(expression: str, text: str) -> InvalidExpressionError | UnknownResultError:

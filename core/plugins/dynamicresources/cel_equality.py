@@ -1,5 +1,6 @@
 """Builds expressions, and rewrites equalities that cel-go and cel-cpp judge otherwise: see `cel_rewriting`."""
 
+from collections.abc import Callable
 from typing import Final
 
 from core.plugins.dynamicresources import cel_types, checked_expression
@@ -14,13 +15,14 @@ MAPS: Final = {"device.attributes": "@attributes", "device.capacity": "@capacity
 A_VERSION: Final = "@version"
 """A variable that is a version."""
 
-_ARITHMETIC: Final = frozenset({"quantity_add", "quantity_sub", "quantity_add_int", "quantity_sub_int"})
+ARITHMETIC: Final = frozenset({"quantity_add", "quantity_sub", "quantity_add_int", "quantity_sub_int"})
 
 
 class Building:
     """Makes and replaces nodes of one checked expression."""
 
-    def __init__(self, checked: Node) -> None:
+    def __init__(self, checked: Node, template: Callable[[str], Node]) -> None:
+        self._template = template
         self._references = {each.key: each.value for each in checked.reference_map}
         self._types = {each.key: each.value for each in checked.type_map}
         self._last = max(self._types, default=0)
@@ -42,7 +44,17 @@ class Building:
         return checked_expression.node(id=self._new(), call_expr={"function": function, "args": arguments})
 
     def _become(self, node: Node, function: str, arguments: list[Node]) -> None:
-        made = checked_expression.node(id=node.id, call_expr={"function": function, "args": arguments})
+        self._replace(node, checked_expression.node(id=node.id, call_expr={"function": function, "args": arguments}))
+
+    def _expand(self, node: Node, template: str, arguments: list[Node]) -> None:
+        """Replace a node by a template of `cel_templates`, whose operands are the arguments."""
+        made = checked_expression.node()
+        made.CopyFrom(self._template(template))
+        checked_expression.fill(made, dict(zip("ab", arguments, strict=False)), self._new)
+        made.id = node.id
+        self._replace(node, made)
+
+    def _replace(self, node: Node, made: Node) -> None:
         self._references.pop(node.id, None)
         node.CopyFrom(made)
         if node.ByteSize() > checked_expression.MAX_BYTES:
@@ -64,10 +76,10 @@ class Building:
 class Equalities(Building):
     """Rewrites `==` and `in`, where versions and quantities are not equal in cel-go as messages are in cel-cpp."""
 
-    def __init__(self, checked: Node, *, guarded: bool) -> None:
-        super().__init__(checked)
+    def __init__(self, checked: Node, template: Callable[[str], Node], *, guarded: bool) -> None:
+        super().__init__(checked, template)
         self._guarded = guarded
-        self._arithmetic = any(_ARITHMETIC & set(each.overload_id) for each in self._references.values())
+        self._arithmetic = any(ARITHMETIC & set(each.overload_id) for each in self._references.values())
         self._depth = 0
         """The number of comprehensions around."""
         self._versions = self._lists = False
@@ -76,16 +88,21 @@ class Equalities(Building):
 
     def _equality(self, node: Node, arguments: list[Node]) -> None:
         one, other = (self._type(each) for each in arguments)
+        special = cel_types.special(other)
+        if cel_types.special(one) != special and not (special == "null" and cel_types.dynamic(one)):
+            raise UnknownResultError("equality of a type, null, bytes or a time, and another value")
+        if special:
+            return
         if cel_types.messages(one) or cel_types.messages(other):
             self._equality_of_messages(node, arguments)
         elif cel_types.dynamic(one):
             if cel_types.deep(other):
-                self._fragile()
+                self._fragile(arguments)
             self._lists = self._lists or not cel_types.scalar(other)
             if node.call_expr.function == "_==_":  # != is true in both engines
                 self._guard(node, arguments[0])
         elif cel_types.deep(one) or cel_types.deep(other):
-            self._fragile()
+            self._fragile(arguments)
 
     def _equality_of_messages(self, node: Node, arguments: list[Node]) -> None:
         one, other = (cel_types.message_name(self._type(each)) for each in arguments)
@@ -106,22 +123,24 @@ class Equalities(Building):
         ):
             raise UnknownResultError("equality of a message and another value")
 
-    def _within(self, arguments: list[Node]) -> None:
+    def _within(self, _: Node, arguments: list[Node]) -> None:
         value, container = arguments
         if container.HasField("list_expr") and not container.list_expr.elements:
             raise UnknownResultError("in with an empty list, which cel-go does not evaluate")
         kind = self._type(container)
+        if cel_types.versions(self._type(value)) and cel_types.versions(kind):
+            return  # of a version and another value, `in` is false in both engines
         if cel_types.messages(self._type(value)) or cel_types.messages(kind):
             if checked_expression.name_of(container) not in MAPS.values() and not kind.HasField("map_type"):
                 raise UnknownResultError("messages in a list")
         elif not kind.HasField("map_type") and (cel_types.dynamic(kind) or cel_types.deep(kind)):
-            self._fragile()
+            self._fragile([container])
         if cel_types.dynamic(self._type(value)):
             constant = container.HasField("list_expr") and all(
                 each.HasField("const_expr") for each in container.list_expr.elements
             )
             if not constant and not kind.HasField("map_type"):
-                self._fragile()
+                self._fragile([value])
             self._note_panic(value)
 
     def _note_panic(self, key: Node) -> None:
@@ -146,7 +165,14 @@ class Equalities(Building):
         plain = self._made(node.call_expr.function, operands)
         self._become(node, "_?_:_", [self._is_version(value), self._made("_==_", texts), plain])
 
-    def _fragile(self) -> None:
+    def _fragile(self, values: list[Node]) -> None:
+        """Note that elements are compared, of which none may be a version."""
         self._versions = self._lists = True
-        if self._guarded:
-            raise UnknownResultError("equality in lists, with a device that has versions")
+        for each in values if self._guarded else ():
+            kind = self._type(each)
+            if each.HasField("list_expr") and cel_types.deep(kind):
+                self._fragile(list(each.list_expr.elements))
+            elif cel_types.dynamic(kind) and not self._depth:
+                self.panics.append(self._is_version(each))
+            elif cel_types.dynamic(kind) or cel_types.deep(kind):
+                raise UnknownResultError("equality in lists, with a device that has versions")

@@ -92,6 +92,13 @@ def _as_integer(text: str) -> int:
     return whole
 
 
+def _as_float(text: str) -> float:
+    try:
+        return float(_as_integer(text))
+    except FunctionError as error:
+        raise UnknownResultError("a quantity that is no integer as a float") from error
+
+
 def _sign(text: str) -> int:
     amount = _amount(text)
     return (amount > 0) - (amount < 0)
@@ -231,6 +238,27 @@ def _is_link_local_multicast(text: str) -> bool:
     return found.packed[0] == 0xFF and found.packed[1] & 0x0F == 0x02  # noqa: PLR2004  # ff02::/16 and its flags
 
 
+_url: Final = re.compile(
+    r"(?:([A-Za-z][A-Za-z0-9+.-]*)://(([A-Za-z0-9.-]+)(?::([0-9]+))?))?((?:/(?!/)[A-Za-z0-9._~-]*)*)(?:\?[A-Za-z0-9=&._-]*)?"
+)
+"""Scheme, host with port, host, port and path of what net/url certainly takes."""
+_no_url: Final = re.compile("[A-Za-z0-9 ._-]*")
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    found = _url.fullmatch(text)
+    if _no_url.fullmatch(text):
+        raise FunctionError("invalid URI for request")
+    if found is None or not (found[1] or found[5]):
+        raise UnknownResultError(f"the URL {quantity.quoted(text)}")
+    return ((found[1] or "").lower(), *(each or "" for each in found.groups()[1:]))
+
+
+def _as_url(text: str) -> Made:
+    _parts(text)
+    return Made("URL", text)
+
+
 _integer: Final = re.compile("[+-]?[0-9]+")
 _decimal: Final = re.compile(r"[+-]?[0-9]{1,300}(?:\.[0-9]{0,300})?(?:[eE][+-]?[0-9]{1,2})?")
 _other_number: Final = re.compile(
@@ -276,6 +304,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
     "quantity_sign": _sign,
     "quantity_compare_to": _ordered,
     "quantity_get_int": _as_integer,
+    "quantity_get_float": _as_float,
     "quantity_is_integer": _valid(_as_integer),
     "quantity_add": lambda one, other: quantity_of(_amount(one) + _amount(other)),
     "quantity_sub": lambda one, other: quantity_of(_amount(one) - _amount(other)),
@@ -309,6 +338,13 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
     "cidr_prefix_length": lambda text: _network(text).network.prefixlen,
     "cidr_masked": lambda text: Made("CIDR", str(_network(text).network)),
     "cidr_to_string": lambda text: text,
+    "string_to_url": _as_url,
+    "is_url_string": _valid(_as_url),
+    "url_get_scheme": lambda text: _parts(text)[0],
+    "url_get_host": lambda text: _parts(text)[1],
+    "url_get_hostname": lambda text: _parts(text)[2],
+    "url_get_port": lambda text: _parts(text)[3],
+    "url_get_escaped_path": lambda text: _parts(text)[4],
     "string_to_int64": _int,
     "string_to_double": _double,
     "string_to_bool": _bool,

@@ -15,10 +15,12 @@
 """
 
 import re
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from core.plugins.dynamicresources import cel_declarations, cel_types, checked_expression
-from core.plugins.dynamicresources.cel_equality import MAPS, Equalities
+from core.plugins.dynamicresources import cel_declarations, cel_templates, cel_types, checked_expression
+from core.plugins.dynamicresources.cel_agreement import WITHOUT_OFFSET, Agreement
+from core.plugins.dynamicresources.cel_equality import MAPS
 from core.plugins.dynamicresources.cel_functions import (
     FUNCTIONS,
     FunctionError,
@@ -38,33 +40,16 @@ _ORDER: Final = {
     "semver_is_less_than": "_<_",
 }
 _COMPARE: Final = ("quantity_compare_to", "semver_compare_to")
-_INTEGER: Final = frozenset({"quantity_is_integer", "quantity_get_int"})
-_DYNAMIC: Final = {"int": "string_to_int64", "double": "string_to_double"}
-"""Conversions of an operand whose type is not known: an int, a bool or a string, of which the text is converted."""
-_NUMERIC: Final = frozenset(
-    f"{one}_to_{other}" for one in ("int64", "uint64", "double") for other in ("int64", "double")
-)
-_NAMES: Final = """
-_&&_ _||_ !_ _?_:_ @not_strictly_false _<_ _<=_ _>_ _>=_ _+_ _-_ _*_ _/_ _%_ -_ _[_] _?._ _[?_] size string
-contains startsWith endsWith charAt indexOf lastIndexOf join lowerAscii upperAscii replace split substring trim
-optional.of optional.none hasValue value or orValue sets.contains sets.equivalent sets.intersects
-distinct lists.range slice sort reverse @sortByAssociatedKeys
-"""
-_NATIVE: Final = frozenset(_NAMES.split())
-"""Functions that both engines have, and that were compared."""
-_OPTIONAL: Final = ("_?._", "_[?_]", "hasValue", "value", "or", "orValue")
-"""Functions whose results differ for an operand that is no optional, and has no fields."""
-_CONVERSIONS: Final = frozenset({"string_to_int64", "string_to_double", "string_to_bool"})
-"""cel-go calls them when it compiles, if the operand is a literal."""
+_INTEGER: Final = frozenset({"quantity_is_integer", "quantity_get_int", "quantity_get_float"})
 _ELSEWHERE: Final = frozenset(cel_declarations.ELSEWHERE)
 """Overloads that cel-cpp does not have."""
-_WITHOUT_OFFSET: Final = 2
-"""Arguments of indexOf. For an offset that is out of range, engines differ."""
-_DOUBLES: Final = frozenset({"add_double", "subtract_double", "multiply_double", "divide_double"})
-"""Arithmetic that may make a NaN. cel-go has an error for its order."""
-_KEYED: Final = ("_[_]", "_[?_]")
-_DEEP: Final = frozenset(["sets.contains", "sets.equivalent", "sets.intersects", "distinct", "indexOf", "lastIndexOf"])
-"""Functions that compare elements of lists for equality."""
+_DYNAMIC: Final = {"int": "string_to_int64", "double": "string_to_double"}
+"""Conversions of an operand whose type is not known: an int, a bool or a string, of which the text is converted."""
+_CONVERSIONS: Final = frozenset({"string_to_int64", "string_to_double", "string_to_bool"})
+"""cel-go calls them when it compiles, if the operand is a literal."""
+_group: Final = re.compile(r"(\\.|\[(?:\\.|[^\]\\])*\])|\((?!\?)")
+_anchor: Final = re.compile(r"\\[bB]|(?<!\[)\^")
+"""What findAll sees anew after each match in cel-cpp."""
 _ESCAPES: Final = r"dDwWsSbBtnrfv.+*?()|\[\]{}^$/\\-"
 _plain_regex: Final = re.compile(
     rf"(?:[ -!#-'*-\[\]-z|}}~\"]|\((?!\?)|\(\?i?[:)]|\)|\\[{_ESCAPES}]|{{)*", re.ASCII
@@ -84,18 +69,29 @@ class Needs(NamedTuple):
     """With a device that has lists of versions, it cannot be evaluated."""
 
 
-class Rewriting(Equalities):
+class Rewriting(Agreement):
     """Rewrites one expression, once."""
 
-    def __init__(self, checked: Node, *, guarded: bool) -> None:
-        super().__init__(checked, guarded=guarded)
+    def __init__(self, checked: Node, template: Callable[[str], Node], *, guarded: bool) -> None:
+        super().__init__(checked, template, guarded=guarded)
         self._checked = checked
         self._lookups: set[int] = set()
         self._as_they_are: set[int] = set()
         self._domains: set[str] = set()
+        self._functions: dict[str, Callable[[Node, list[Node]], None]] = {
+            **dict.fromkeys(("_==_", "_!=_"), self._equality),
+            **dict.fromkeys(("matches", "find", "findAll"), self._matches),
+            "@in": self._within,
+            "includes": self._includes,
+            "sum": self._sum,
+        }
         self._drivers = False
+        self._mixed: set[int] = set()
+        """Lists that may have several types."""
         self.patterns: list[str] = []
         """The regular expressions."""
+        self.searched: list[str] = []
+        """Those that must not match an empty text."""
         self.keys: list[Node] = []
         """The keys that are looked up in `@calls`, inner ones first."""
         self.scoped = False
@@ -122,7 +118,7 @@ class Rewriting(Equalities):
             case "call_expr":
                 self._call(node)
             case "list_expr":
-                self._list(node.list_expr)
+                self._list(node)
             case "struct_expr":
                 self._map(node.struct_expr)
             case "comprehension_expr":
@@ -153,9 +149,11 @@ class Rewriting(Equalities):
         self._lookups.add(operand.id)
         self._domains.add(domain)
 
-    def _list(self, made: Node) -> None:
+    def _list(self, node: Node) -> None:
+        made = node.list_expr
         optional = set(made.optional_indices)
-        self._homogeneous([(each, index in optional) for index, each in enumerate(made.elements)])
+        if node.id not in self._mixed:
+            self._homogeneous([(each, index in optional) for index, each in enumerate(made.elements)])
         for each in made.elements:
             self._visit(each)
 
@@ -196,24 +194,20 @@ class Rewriting(Equalities):
         overloads = list(self._references[node.id].overload_id) if node.id in self._references else []
         self._operands(call.function, arguments)
         literal = all(each.HasField("const_expr") for each in arguments)
+        if _INTEGER.intersection(overloads) and self._fractions(arguments[0]) > 1:
+            # AsInt64 depends on how the quantity was written: 1000m is no integer.
+            raise UnknownResultError(f"{call.function} of a quantity that may be written as a fraction")
         for each in arguments:
             self._visit(each)
         chosen = self._chosen(call.function, overloads, arguments)
-        if chosen in _INTEGER and checked_expression.root_of(arguments[0]) != "device.capacity":
-            # AsInt64 depends on how the quantity was written: 1000m is no integer.
-            raise UnknownResultError(f"{call.function} of a quantity that is not a capacity")
         if chosen in _ORDER:
             self._order(node, arguments, chosen)
         elif chosen in FUNCTIONS:
             self._function(node, chosen, arguments, literal=literal)
-        elif call.function == "includes":
-            self._includes(node, arguments)
-        elif call.function == "matches":
-            self._matches(arguments[1])
-        elif call.function in ("_==_", "_!=_"):
-            self._equality(node, arguments)
-        elif call.function == "@in":
-            self._within(arguments)
+        elif call.function in self._functions:
+            self._functions[call.function](node, arguments)
+        elif call.function in cel_templates.OF_LISTS and not _ELSEWHERE.isdisjoint(overloads):
+            self._of_list(node, call.function, arguments)
         elif not (
             (call.function == "string" or _ELSEWHERE.isdisjoint(overloads))
             and self._known(call.function, overloads, arguments)
@@ -223,7 +217,9 @@ class Rewriting(Equalities):
     def _operands(self, function: str, arguments: list[Node]) -> None:
         """Note which maps of domains the call looks up, and which it takes as they are."""
         if function == "format":  # a list in it may have several types (strings.go in cel-go's ext)
-            raise UnknownResultError("the function format")
+            self._mixed.add(arguments[1].id)
+        if not all(cel_types.allows(self._type(each), function) for each in arguments):
+            raise UnknownResultError(f"{function} of a type, null, bytes or a time")
         maps = [each for each in arguments if checked_expression.name_of(each) in MAPS]
         if function in ("_[_]", "_[?_]", "_?._") and maps and maps[0] is arguments[0]:
             if arguments[1].const_expr.HasField("string_value"):
@@ -251,39 +247,6 @@ class Rewriting(Equalities):
                 return preferred
         return overloads[0] if len(overloads) == 1 else ""
 
-    def _known(self, function: str, overloads: list[str], arguments: list[Node]) -> bool:
-        """Return whether both engines do the same."""
-        types = [self._type(each) for each in arguments]
-        if self._differing(function, arguments) or (_DOUBLES.intersection(overloads) and len(overloads) == 1):
-            return False
-        if function in _KEYED and types[0].HasField("map_type") and cel_types.dynamic(types[1]):
-            self._note_panic(arguments[1])
-        if function in _DEEP and any(cel_types.deep(each) for each in types):
-            self._fragile()
-        if function in ("int", "double"):
-            literal = arguments[0].const_expr.HasField("double_value")
-            return len(overloads) == 1 and overloads[0] in _NUMERIC and not literal
-        if function in _OPTIONAL:
-            return not cel_types.dynamic(types[0])
-        return function == "dyn" or function in _NATIVE
-
-    def _differing(self, function: str, arguments: list[Node]) -> bool:
-        """Return whether the engines differ for some arguments of a function that both have."""
-        types = [self._type(each) for each in arguments]
-        match function:
-            case "_[_]" | "_[?_]":
-                literal = arguments[0]
-                return bool(literal.HasField("list_expr")) and not literal.list_expr.elements  # its type is open
-            case "dyn":
-                return not cel_types.plain(types[0])
-            case "string":
-                return any(each.primitive == checked_expression.DOUBLE for each in types)
-            case "indexOf" | "lastIndexOf":
-                return len(arguments) != _WITHOUT_OFFSET
-            case "split":
-                return not arguments[1].const_expr.string_value
-        return False
-
     def _order(self, node: Node, arguments: list[Node], overload: str) -> None:
         of = "Quantity" if overload.startswith("quantity") else "Semver"
         self._become(node, _ORDER[overload], [self._text(each, of) for each in arguments])
@@ -291,9 +254,7 @@ class Rewriting(Equalities):
     def _function(self, node: Node, overload: str, arguments: list[Node], *, literal: bool) -> None:
         texts = [self._argument(overload, index, each) for index, each in enumerate(arguments)]
         if overload in _COMPARE and all(checked_expression.is_simple(each) for each in texts):
-            greater, equal = self._made("_>_", texts), self._made("_==_", texts)
-            less = self._made("_?_:_", [equal, self._constant(0), self._constant(-1)])
-            self._become(node, "_?_:_", [greater, self._constant(1), less])
+            self._expand(node, cel_templates.COMPARE, texts)
             return
         if all(each.const_expr.HasField("string_value") for each in texts):
             self._fold(node, overload, [each.const_expr.string_value for each in texts], literal=literal)
@@ -342,19 +303,62 @@ class Rewriting(Equalities):
         return self._text(node, parameter)
 
     def _includes(self, node: Node, arguments: list[Node]) -> None:
-        target, value = arguments
+        target = arguments[0]
         names = {cel_types.message_name(self._type(each)) for each in arguments}
         if names - {"", "Semver"} or (cel_types.inner(self._type(target)) and cel_types.messages(self._type(target))):
             raise UnknownResultError("includes of a quantity")
-        empty = checked_expression.node(id=self._new(), list_expr={})
-        is_list = self._made("_==_", [self._made("type", [target]), self._made("type", [empty])])
-        within, equal = self._made("@in", [value, target]), self._made("_==_", [target, value])
-        self._become(node, "_?_:_", [is_list, within, equal])
+        self._expand(node, cel_templates.INCLUDES, arguments)
 
-    def _matches(self, pattern: Node) -> None:
+    def _of_list(self, node: Node, function: str, arguments: list[Node]) -> None:
+        """Expand a function of lists. Versions in them are equal to versions alone, as in cel-go."""
+        kind = self._type(arguments[0])
+        compares = function not in cel_templates.OF_ANY
+        if len(arguments) > WITHOUT_OFFSET or (compares and cel_types.deep(kind)):
+            raise UnknownResultError(f"{function} of values of unknown type, or with an offset")
+        if not compares:
+            self._alike(cel_types.inner(kind), self._type(arguments[1]))
+        if not cel_types.dynamic(kind):
+            self._expand(node, cel_templates.OF_LISTS[function], arguments)
+            return
+        self._lists = self._lists or compares
+        self._expand(node, (cel_templates.OF_LISTS | cel_templates.OF_ANY)[function], arguments)
+
+    def _alike(self, elements: list[Node], sought: Node) -> None:
+        """Refuse a value that no element can be, as cel-go's checker does."""
+        for each in elements:
+            if each != sought and not (cel_types.dynamic(each) or cel_types.dynamic(sought)):
+                if cel_types.has_parameters(each) or cel_types.has_parameters(sought):
+                    raise UnknownResultError("a list in a list")
+                raise InvalidExpressionError("found no matching overload for 'indexOf'")
+
+    def _sum(self, node: Node, arguments: list[Node]) -> None:
+        zero = {checked_expression.INT: 0, checked_expression.DOUBLE: 0.0}.get(self._type(node).primitive)
+        if zero is None:
+            raise UnknownResultError("the function sum")
+        self._expand(node, cel_templates.SUM, arguments)
+        loop = node.comprehension_expr
+        names = [checked_expression.node(ident_expr={"name": each}) for each in (loop.accu_var, loop.iter_var)]
+        loop.accu_init.CopyFrom(self._constant(zero))
+        loop.loop_condition.CopyFrom(self._constant(value=True))
+        loop.loop_step.CopyFrom(self._made("_+_", names))
+        loop.result.CopyFrom(names[0])
+
+    def _matches(self, node: Node, arguments: list[Node]) -> None:
+        function, pattern = node.call_expr.function, arguments[1]
         if not pattern.const_expr.HasField("string_value"):
             raise UnknownResultError("a regular expression that is not a constant")
         text = pattern.const_expr.string_value
         if not _plain_regex.fullmatch(text):
             raise UnknownResultError(f"the regular expression {text}")
         self.patterns.append(text)
+        if function == "matches":
+            return
+        differs = function == "findAll" and _anchor.search(text)
+        if len(arguments) > WITHOUT_OFFSET or differs or "[]" in text or "[^]" in text:
+            raise UnknownResultError(f"{function} of the regular expression {text}")
+        template = cel_templates.FIND
+        if function == "findAll":
+            template = cel_templates.FIND_ALL
+            self.searched.append(text)
+        ungrouped = _group.sub(lambda found: found[1] or "(?:", text)
+        self._expand(node, template, [arguments[0], self._constant(ungrouped)])

@@ -1,5 +1,6 @@
 """Types of a checked expression."""
 
+import re
 from typing import Final
 
 from core.plugins.dynamicresources import checked_expression
@@ -9,6 +10,25 @@ from core.plugins.dynamicresources.checked_expression import Node
 PACKAGE: Final = "kubernetes"
 _BYTES: Final = 6
 _TIMES: Final = (2, 3)
+_ALLOWED: Final = {
+    "type": "_==_ _!=_ type",
+    "null": "_==_ _!=_",
+    "bytes": "_==_ _!=_ size string bytes",
+    "time": "_==_ _!=_ _<_ _<=_ _>_ _>=_",
+}
+"""Kinds of values that are no values of devices -> what was compared of them. Of times, there are getters, too."""
+FORMATTED: Final = {
+    "s": (checked_expression.BOOL, checked_expression.INT, checked_expression.STRING),
+    "d": (checked_expression.INT,),
+}
+"""Clause of a format -> the types that it takes."""
+_day: Final = "(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31"
+_times: Final = {
+    "duration": re.compile(r"-?(?:[0-9]{1,6}(?:\.[0-9]{1,3})?(?:h|m|s|ms))+"),
+    "timestamp": re.compile(
+        rf"[1-9][0-9]{{3}}-(?:{_day})T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{{1,6}})?Z"
+    ),
+}
 
 
 def dynamic(kind: Node) -> bool:
@@ -36,6 +56,32 @@ def inner(kind: Node) -> list[Node]:
         case "abstract_type":
             return list(kind.abstract_type.parameter_types)
     return []
+
+
+def versions(kind: Node) -> bool:
+    """Return whether the type is that of versions or of any value, or a list of such a type."""
+    elements = inner(kind) if kind.HasField("list_type") else []
+    return dynamic(kind) or message_name(kind) == "Semver" or any(map(versions, elements))
+
+
+def special(kind: Node) -> str:
+    """Return what kind of values it is, if devices have none of it: "type", "null", "bytes" or "time"."""
+    if kind.primitive == _BYTES:
+        return "bytes"
+    if kind.well_known in _TIMES:
+        return "time"
+    return kind.WhichOneof("kind") if kind.WhichOneof("kind") in _ALLOWED else ""
+
+
+def allows(kind: Node, function: str) -> bool:
+    """Return whether a function of such values does the same in both engines."""
+    of = special(kind)
+    return not of or function in _ALLOWED[of].split() or (of == "time" and function.startswith("get"))
+
+
+def is_time(function: str, text: str) -> bool:
+    """Return whether both engines read the text as the same duration or timestamp."""
+    return _times[function].fullmatch(text) is not None
 
 
 def messages(kind: Node) -> bool:
@@ -67,9 +113,10 @@ def unwrapped(kind: Node) -> Node:
 
 def refuse_type(kind: Node) -> None:
     """Raise UnknownResultError for a type that Kindred does not compare with cel-go."""
-    found = kind.WhichOneof("kind")
-    if kind.primitive == _BYTES or kind.well_known in _TIMES or found in ("null", "wrapper", "type", "error"):
-        names = {_BYTES: "bytes"}
-        raise UnknownResultError(f"values of type {names.get(kind.primitive, 'time' if kind.well_known else found)}")
+    found = str(kind.WhichOneof("kind"))
+    if found in ("wrapper", "error"):
+        raise UnknownResultError(f"values of type {found}")
     for each in inner(kind):
+        if special(each):
+            raise UnknownResultError(f"a type, null, bytes or a time in a value of {found}")
         refuse_type(each)

@@ -4,6 +4,7 @@ The package serializes and deserializes it, but has no Python classes for it. So
 syntax.proto of github.com/cel-expr/cel-spec, only the fields that Kindred reads or writes. Others are kept as they are.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -171,16 +172,26 @@ def dynamic_type() -> Node:
     return _classes()["Type"](dyn={})
 
 
-def tests_field_of(parsed: bytes, variable: str) -> bool:
-    """Return whether a ParsedExpr has has(VARIABLE.field)."""
-    nodes = [_classes()["ParsedExpr"].FromString(parsed).expr]
+def tests_of_fields(parsed: bytes, variable: str) -> int:
+    """Return how often a ParsedExpr has has(VARIABLE.field)."""
+    tests, nodes = 0, [_classes()["ParsedExpr"].FromString(parsed).expr]
     while nodes:
         current = nodes.pop()
         select = current.select_expr
-        if current.HasField("select_expr") and select.test_only and select.operand.ident_expr.name == variable:
-            return True
+        tests += select.test_only and select.operand.ident_expr.name == variable
         nodes += children(current)
-    return False
+    return tests
+
+
+def fill(within: Node, values: dict[str, Node], new: Callable[[], int]) -> None:
+    """Put values in place of names, and give the other expressions new numbers."""
+    name = name_of(within)
+    if name in values:
+        within.CopyFrom(values[name])
+        return
+    within.id = new()
+    for each in children(within):
+        fill(each, values, new)
 
 
 def children(parent: Node) -> list[Node]:

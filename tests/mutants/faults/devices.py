@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutants.fault import Fault
 
 _ALLOCATOR: Final = ("test_allocator.py", "test_releases.py")
+_CEL: Final = ("test_selectors.py", "test_recorded_selectors.py")
 _STREAMS: Final = ("test_inventory.py", "test_devices.py")
 
 FAULTS: Final = (
@@ -177,5 +178,40 @@ FAULTS: Final = (
         old="            for claim in self._waiting.overdue(self._wall_clock()):\n",
         new="            for claim in ():\n",
         tests=("app/feeds/test_feed.py",),
+    ),
+    Fault(
+        id="version-among-elements-compared",
+        breaks="A version in a list is compared like another value, although cel-go returns an error.",
+        old="            elif cel_types.dynamic(kind) and not self._depth:\n",
+        new="            elif cel_types.dynamic(kind) and not self._depth:\n                continue\n",
+        tests=_CEL,
+    ),
+    Fault(
+        id="missing-value-may-be-a-version",
+        breaks="A value that is an error may be a version, so that a usual selector has no result.",
+        old="        if found is True or called:",
+        new="        if found is not False or called:",
+        tests=_CEL,
+    ),
+    Fault(
+        id="anchor-matches-anew",
+        breaks="findAll matches the beginning of the text again after each match, as cel-cpp does.",
+        old='        differs = function == "findAll" and _anchor.search(text)',
+        new="        differs = False",
+        tests=_CEL,
+    ),
+    Fault(
+        id="error-of-a-template-lost",
+        breaks="indexOf of an empty list does not evaluate the value that is looked for.",
+        old='_NONE: Final = "[[b].size() - 2]"',
+        new='_NONE: Final = "[-1]"',
+        tests=_CEL,
+    ),
+    Fault(
+        id="fractions-of-sums-ignored",
+        breaks="A sum of two fractions is an integer, although AsInt64 returns none.",
+        old="            return sum(map(self._fractions, operands))",
+        new="            return 1",
+        tests=_CEL,
     ),
 )

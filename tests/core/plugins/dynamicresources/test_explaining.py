@@ -136,7 +136,7 @@ def test_names_of_pods_and_claims_of_other_namespaces_are_hidden() -> None:
     ("expression", "why"),
     [
         (f"device.attributes['{DRIVER}'].nothing == 'a'", "no such key: nothing"),
-        ("device.driver.find('a') == 'a'", "selector not evaluated: "),
+        ("device.driver.matches(device.driver)", "selector not evaluated: "),
     ],
 )
 def test_a_selector_without_a_result_is_not_one_that_matches_nothing(expression: str, why: str) -> None:
@@ -400,7 +400,7 @@ def test_removals_are_told_as_steps_for_programs() -> None:
 
 
 def test_no_change_is_offered_after_which_a_selector_would_have_to_be_evaluated_that_cannot_be() -> None:
-    asking = claim([request(selectors=[{"cel": {"expression": "device.driver.find('a') == 'a'"}}])])
+    asking = claim([request(selectors=[{"cel": {"expression": "device.driver.matches(device.driver)"}}])])
     other = used("x", "g0", "g1", by=["one"], pool="p0")
     waiting = decided(world([local(0, *TWO)], [asking, other], pods=[user("one", "n0", "x")]))
     assert not len(waiting.fitting)

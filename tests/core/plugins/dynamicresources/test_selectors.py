@@ -47,14 +47,12 @@ def test_what_does_not_compile_has_an_error_and_is_not_evaluated() -> None:
         selector.matches(_GPU)
 
 
-def test_a_list_for_format_may_have_several_types_and_is_not_evaluated() -> None:
-    for expression, kind in (
-        ('"%s-%d".format(["a", 1]) == "a-1"', SelectorErrorKind.NOT_EVALUATED),
-        ('["a", 1].size() == 2', SelectorErrorKind.COMPILE),
-    ):
-        error = compile_selector(expression, RELEASES[-1]).error
-        assert error is not None
-        assert error.kind is kind
+def test_a_list_for_format_may_have_several_types() -> None:
+    assert found('"%s-%d".format(["a", 1]) == "a-1"') is True
+    assert found('["a", 1].size() == 2') is SelectorErrorKind.COMPILE
+    assert found(f'"%s".format([{_MODEL}]) == "A100"') is True
+    assert found(f'"%s".format([{_MODEL}]) == "A100"', release=Release(1, 36)) is SelectorErrorKind.COMPILE
+    assert found('"%x".format([255]) == "ff"') is SelectorErrorKind.NOT_EVALUATED
 
 
 def test_an_attribute_that_is_missing_is_an_error_in_the_words_of_cel_go() -> None:
@@ -68,11 +66,15 @@ def test_an_attribute_that_is_missing_is_an_error_in_the_words_of_cel_go() -> No
 @pytest.mark.parametrize(
     ("expression", "named"),
     [
-        ('"a".find("a") == "a"', "the function find"),
-        ("[1, 2].max() == 2", "the function max"),
-        ('url("https://a").getHost() == "a"', "the function url"),
+        ('"ab".findAll("b*").size() == 1', "findAll of the regular expression b*"),
+        ('"ab".findAll("^a").size() == 1', "findAll of the regular expression ^a"),
+        (f'[{_MODEL}, {_MODEL}].max() == "A100"', "max of values of unknown type, or with an offset"),
+        ('isURL("https://[::1]/")', 'the URL "https://[::1]/"'),
+        ('{"a": 1}.transformMap(k, v, v + 1)["a"] == 2', "the function cel.@mapInsert"),
         ('format.uuid().validate("x").hasValue()', "the function format.uuid"),
-        ('timestamp("2026-01-01T00:00:00Z") == timestamp("2026-01-01T00:00:00Z")', "values of type time"),
+        ('[duration("1h")].size() == 1', "a type, null, bytes or a time in a value of list_type"),
+        ('duration("1us") > duration("1ns")', "the function duration"),
+        ('quantity("1.0").isInteger()', "isInteger of a quantity that may be written as a fraction"),
         (f"{_MODEL}.matches({_MODEL})", "a regular expression that is not a constant"),
         (f'{_MODEL}.matches("(?P<x>a)")', "the regular expression (?P<x>a)"),
     ],
@@ -174,6 +176,36 @@ def test_a_version_that_is_compared_with_a_text_is_an_error_as_in_cel_go() -> No
     assert found(f'"1.10.0" == {version}') is False
     assert found(f'{version} != "1.10.0"') is True
     assert found(f'{_MODEL} == "A100"') is True  # the same device, another attribute
+
+
+def test_a_version_among_elements_is_not_compared_and_others_are() -> None:
+    version = 'device.attributes["gpu.example.com"].driverVersion'
+    assert found(f'sets.contains(["A100", "H100"], [{_MODEL}])') is True
+    assert found(f'sets.contains(["A100", "H100"], [{version}])') is SelectorErrorKind.NOT_EVALUATED
+    assert found('device.attributes["none"].x in ["a"] || true') is True
+    assert found(f'{version} in ["a"] || true') is SelectorErrorKind.NOT_EVALUATED
+    assert found(f'{version} in [semver("1.9.0"), semver("1.10.0")]') is True
+    assert found(f'["A100", "T4"].indexOf({_MODEL}) == 0 && ["1.10.0"].indexOf({version}) == -1') is True
+
+
+def test_an_operand_of_a_template_that_is_an_error_is_one() -> None:
+    assert found('["a"].filter(x, false).indexOf(device.attributes["none"].x) == -1') is SelectorErrorKind.RUNTIME
+    assert found('[1].indexOf("a") == -1') is SelectorErrorKind.COMPILE
+    assert found("[1].filter(x, false).max() == 1") is SelectorErrorKind.RUNTIME
+
+
+def test_an_integer_is_what_was_not_written_as_a_fraction() -> None:
+    memory = 'device.capacity["gpu.example.com"].memory'
+    assert found(f'{memory}.add(quantity("1Gi")).asInteger() == 41 * 1024 * 1024 * 1024') is True
+    assert found(f'{memory}.sub(quantity("500m")).add(quantity("500m")).isInteger()') is SelectorErrorKind.NOT_EVALUATED
+    assert found('quantity("500m").isInteger()') is False
+    assert found(f"{memory}.asApproximateFloat() > 1.0") is True
+
+
+def test_a_field_of_the_device_is_there_and_a_text_about_it_is_none() -> None:
+    assert found("has(device.allowMultipleAllocations) && !device.allowMultipleAllocations") is True
+    assert found('"has(device.driver)".size() == 18') is True
+    assert found('has(device.driver) && "has(device.driver)".size() == 18') is SelectorErrorKind.NOT_EVALUATED
 
 
 def test_quantities_beyond_an_int64_are_compared_exactly() -> None:
