@@ -50,7 +50,7 @@ from app.verbs.wire_out import (
 from core.equivalence.cache import Evaluations, set_apart
 from core.framework.interface import AnyFilter, Status, Verdicts
 from core.gangs.attempts import Choose
-from core.gangs.gangs import Gangs, Placed
+from core.gangs.gangs import Gangs, Placed, Unfinished
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import IntpArray
@@ -258,6 +258,9 @@ class Decider:
             return _error(message, pod, effects, VerbOutcome.TOO_MUCH_WORK, len(batch))
         if response is None:
             return None
+        if isinstance(response, Unfinished):  # an `Error`, so that the scheduler tries the pod again without an event
+            effects.decisions[Decision.GANG_WAITS] += 1
+            return _response(filter_error(response.reason), pod, len(batch), fits=False)
         if isinstance(response, Placed):
             effects.assume(pod, response.node)
             effects.decisions[request.decision] += 1

@@ -238,7 +238,9 @@ LONGEST_WAIT: Final = 660.0
 """Seconds, above the waits of in-tree plugins until a pod is bound: VolumeBinding and DynamicResources 600 by default,
 GangScheduling 300 (volumebinding and dynamicresources: bindTimeoutSeconds and bindingTimeout; gangscheduling.go)."""
 
-_REVIEW_EVERY: Final = 1.0  # seconds
+_REVIEW_EVERY: Final = 0.2  # seconds
+_PAUSE: Final = 0.05
+"""Seconds between two parts of attempts to place gangs, which take as long each (core/gangs/trials.py)."""
 _RELEASE_EVERY: Final = 10.0  # seconds: each time may be a list, but only in the minutes after a start
 
 
@@ -362,21 +364,25 @@ class Effects:
             await self.release_unproved(relist)
 
     async def keep(self, rejection: Callable[[], str]) -> None:
-        """End cycles and reservations of groups that are too old, until cancelled.
+        """End cycles and reservations of groups that are too old, and go on with gangs that wait, until cancelled.
 
         While no decision is allowed, as `rejection` says, release all reservations. Another replica that decides does
         not have them. When this replica leads again, it starts with none. Invalid annotations about packing are
         logged once per group.
         """
+        goes_on = False
         while True:
-            await asyncio.sleep(_REVIEW_EVERY)
+            await asyncio.sleep(_PAUSE if goes_on else _REVIEW_EVERY)
+            goes_on = False
             self.review_cycles()
             if self.gangs is None:
                 continue
             if rejection():
                 self.gangs.end()
             else:
-                self.gangs.review(self.clock())
+                now = self.clock()
+                self.gangs.review(now)
+                goes_on = self.gangs.work(now)
             for unit, problem in self.gangs.take_packing_problems().items():
                 log.warning("group %s is placed as spread: %s", unit, problem)
 

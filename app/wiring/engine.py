@@ -107,7 +107,7 @@ def create_decider(  # the parts of a decider
 def create_gangs(profile: Profile, evaluations: Evaluations, decider: Decider) -> Gangs:
     """Return the groups of pods that are placed together."""
     placer = Placer(evaluations.mirror, profile, partial(evaluations.begin, cached=True), at_random)
-    return Gangs(evaluations.mirror, placer, decider.decides_for)
+    return Gangs(evaluations.mirror, placer, decider.decides_for, time.thread_time)
 
 
 def _needs(settings: Settings, mirror: ClusterMirror, profile: Profile) -> InTreeNeeds:

@@ -1,13 +1,15 @@
 """One attempt to place the members of a gang: each gets its best node in turn; if that fails, a search backtracks.
 
+An attempt is a generator. It yields after each step, so that the caller can pause it (core/gangs/placing.py).
+
 - Members of one class are interchangeable. So the search tries each set of places once, in whichever order.
 - Members that only take capacity from each other are tried in one order. With required affinity or hard topology
   spread, a member can make a node fit another member, so all orders are tried.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -22,6 +24,10 @@ from core.mirror.topology import BoolArray, IntpArray
 from core.objects.pod import DO_NOT_SCHEDULE, NOT_WAITING, Pod
 from core.profile import Profile
 from core.scheduling_cycle import choose_nodes, filter_nodes
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[None, None, T]
+"""Work in steps, and its result. After a step the mirror may have changed, but not its nodes. The fork is the same."""
 
 NOT_JUDGED: Final[BoolArray] = np.zeros(0, np.bool_)
 
@@ -174,10 +180,14 @@ class Shortfall(NamedTuple):
     verdicts: Verdicts
     is_proved: bool
     """Whether these members cannot be placed in any way. False if the search was skipped or stopped at its bound."""
+    places: Sequence[Pod] = ()
+    """The members that had a node, with it."""
+    may_need_others: bool = False
+    """Whether a member can make a node fit another one."""
 
 
 class Attempts:
-    """Place members by the plugins of a profile. `choose` selects one of equally good nodes."""
+    """Places the members of one gang by the plugins of a profile. `choose` selects one of equally good nodes."""
 
     def __init__(self, mirror: ClusterMirror, profile: Profile, evaluate: Evaluate, choose: Choose) -> None:
         self.mirror = mirror
@@ -192,30 +202,33 @@ class Attempts:
         """The plugins under the rules of the cluster's release."""
         return self._profile.under(self.mirror.rules)
 
-    def place(self, fork: Fork, classes: Sequence[MemberClass], max_steps: int) -> Shortfall | None:
+    def place(self, fork: Fork, classes: Sequence[MemberClass], max_steps: int) -> Steps[Shortfall | None]:
         """Suppose all members on nodes; or none, and return why. The search back takes at most `max_steps`.
 
         The cache has to follow the fork.
         """
         begin = fork.savepoint()
-        shortfall = self._greedy(fork, classes)
+        shortfall = yield from self._greedy(fork, classes)
         if shortfall is None:
             return None
         fork.revert_to(begin)
         if greedy_is_exact(classes):
             return shortfall._replace(is_proved=True)
-        found = self._search(fork, classes, max_steps)
+        found = yield from self._search(fork, classes, max_steps)
         if found:
             return None
         fork.revert_to(begin)
         return shortfall._replace(is_proved=found is False)
 
-    def ordered(self, classes: Sequence[MemberClass]) -> list[MemberClass]:
+    def ordered(self, classes: Sequence[MemberClass]) -> Steps[list[MemberClass]]:
         """Return the classes, with the nodes that fit while no member has one, those with the fewest nodes first.
 
         A class that waits for another one to make a node fit goes last.
         """
-        judged = [each._replace(fitting=self._fitting(each)) for each in classes]
+        judged = []
+        for each in classes:
+            judged.append(each._replace(fitting=self._fitting(each)))
+            yield
         nodes = {id(each): int(np.count_nonzero(each.fitting)) for each in judged}
         return sorted(judged, key=lambda each: (each.may_need_others and not nodes[id(each)], nodes[id(each)]))
 
@@ -233,7 +246,7 @@ class Attempts:
 
     def fits(self, pod: Pod, batch: NodeBatch) -> BoolArray:
         """Return for each node whether the pod passes its filters now."""
-        fits: BoolArray = filter_nodes(self._profile, self._evaluate(pod), batch).codes == 0
+        fits: BoolArray = filter_nodes(self._profile, self._evaluation(pod, batch), batch).codes == 0
         return fits
 
     def node_for(self, each: MemberClass, pod: Pod) -> str | Verdicts:
@@ -266,18 +279,21 @@ class Attempts:
             if any(rule.kind is Pod and rule.scope is not Scope.NODE for rule in plugin.invalidated_by)
         )
 
-    def _greedy(self, fork: Fork, classes: Sequence[MemberClass]) -> Shortfall | None:
+    def _greedy(self, fork: Fork, classes: Sequence[MemberClass]) -> Steps[Shortfall | None]:
         """Give each member the best node that is left; return the first member for which there is none."""
         members = [(each, pod) for each in classes for pod in each.pods]
         for placed, (each, pod) in enumerate(members):
             found = self.node_for(each, pod)
             if not isinstance(found, str):
-                return Shortfall(placed, len(members), pod, found, is_proved=False)
+                need = any(of_class.may_need_others for of_class in classes)
+                short = Shortfall(placed, len(members), pod, found, is_proved=False, places=fork.placed)
+                return short._replace(may_need_others=need)
             fork.place(pod, found)
             self.steps += 1
+            yield
         return None
 
-    def _search(self, fork: Fork, classes: Sequence[MemberClass], max_steps: int) -> bool | None:
+    def _search(self, fork: Fork, classes: Sequence[MemberClass], max_steps: int) -> Steps[bool | None]:
         """Place all members by trying everything; return whether that is possible, None: the steps did not suffice."""
         search = Search(fork, classes, self._candidates)
         for _ in range(max_steps):
@@ -286,6 +302,7 @@ class Attempts:
             self.steps += 1
             if search.is_done:
                 return True
+            yield
         return None
 
     def _candidates(self, each: MemberClass, pod: Pod) -> list[str]:

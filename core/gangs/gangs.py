@@ -16,7 +16,7 @@ absent members. It comes before all groups that have not started, because its ru
 Before a gang is tried, up to `_AHEAD` waiting gangs are tried: those with a greater priority, then with fewer timeouts,
 then with an older first member. A gang that does not fit lets the gangs behind it go first. After `_OVERTAKEN` of them
 are placed, the gangs behind it wait for as long as its timeout. Then they may overtake it again, because it may never
-fit.
+fit. How long an attempt may take, and when it is made again, is in core/gangs/trials.py.
 
 This module persists nothing. After a restart the watch shows which pods are bound. `begin` then places the rest of all
 started groups before the first decision.
@@ -28,7 +28,8 @@ from heapq import nsmallest
 from typing import Final, NamedTuple, TypeAlias
 
 from core.gangs.attempts import Shortfall
-from core.gangs.placing import Placer, steps_for
+from core.gangs.placing import Clock, Placer
+from core.gangs.trials import Part, Trials
 from core.gangs.unit import (
     Tally,
     Unit,
@@ -53,10 +54,6 @@ _AHEAD: Final = 4
 """How many waiting gangs are tried before the gang of the request."""
 _OVERTAKEN: Final = 20
 """How many gangs may overtake a waiting one before it makes them wait."""
-_SEARCH_EVERY: Final = 5.0
-"""Seconds between two searches for one gang. Attempts in between skip the search."""
-_MEMO_FOR: Final = 5.0
-"""Seconds for which a gang is rejected without an attempt, unless a node or a placed pod changes."""
 
 
 class Placed(NamedTuple):
@@ -71,17 +68,33 @@ class Rejected(NamedTuple):
     reason: str
 
 
-GangResponse: TypeAlias = Placed | Rejected | None
+class Unfinished(NamedTuple):
+    """Why it is not known yet whether a member has a place. The attempt goes on, also without a request."""
+
+    reason: str
+
+
+GangResponse: TypeAlias = Placed | Rejected | Unfinished | None
 """The result for a member. None: the minimum is scheduled, so the member is an ordinary pod."""
 
 
 class Gangs:
     """All gangs of one mirror. The decider calls `ask` for each pod with a group, before its own decision."""
 
-    def __init__(self, mirror: ClusterMirror, placer: Placer, eligible: Callable[[Pod], bool]) -> None:
-        """Place members with `placer`. `eligible` returns whether this scheduler decides for a pending pod."""
+    def __init__(
+        self,
+        mirror: ClusterMirror,
+        placer: Placer,
+        eligible: Callable[[Pod], bool],
+        cpu: Clock = lambda: 0.0,
+    ) -> None:
+        """Place members with `placer`. `eligible` returns whether this scheduler decides for a pending pod.
+
+        `cpu` gives the seconds of CPU of the thread, which bound attempts. By default they have no bound.
+        """
         self._mirror = mirror
         self._placer = placer
+        self._trials = Trials(mirror, placer, cpu)
         self._eligible = eligible
         self._units: dict[str, Unit] = {}
         self._reserving: dict[str, Unit] = {}  # units with a reservation
@@ -105,6 +118,8 @@ class Gangs:
         """Release all reservations: this replica stops deciding, or starts again with `begin`."""
         for unit in tuple(self._reserving.values()):
             self._release(unit)
+        for unit in self._units.values():
+            unit.attempt = None
         self._has_begun = False
 
     def review(self, now: float) -> None:
@@ -114,6 +129,27 @@ class Gangs:
                 self._time_out(unit, now)
             elif unit.group.version != unit.version:
                 self._review(unit)
+
+    def work(self, now: float) -> bool:
+        """Go on, for a moment, with gangs that wait and may fit now. Return whether that was not all.
+
+        Call it between requests, while this replica decides.
+        """
+        if not self._has_begun or not self._waiting:
+            return False
+        self._forget_gone_waiting()
+        part, half = self._trials.part(now), self._trials.part(now, 0.5)
+        for unit in sorted(self._waiting.values(), key=lambda each: each.looked_at):
+            if self._trials.is_over(half):
+                break
+            if unit.stop is not None:
+                self._trials.look(unit, now)
+        open_ones = [each for each in self._waiting.values() if each.has_hope or each.attempt is not None]
+        for unit in sorted(open_ones, key=self._trials.turn):
+            if self._trials.is_over(part):
+                break
+            self._try(unit, part)
+        return bool(open_ones)
 
     def take_packing_problems(self) -> Mapping[str, str]:
         """Return unit -> why its requested packing was not followed. Each problem is returned once."""
@@ -153,19 +189,30 @@ class Gangs:
             return self._rejected(unit, counts, waits)
         if not members:
             self._waiting.pop(unit.group.key, None)
+            unit.attempt = None
             unit.scheduled_at = now if unit.scheduled_at is None else unit.scheduled_at
             return None
+        part, half = self._trials.part(now), self._trials.part(now, 0.5)
         for each in self._ahead(unit):
-            self._try(each, now)
-        ahead = [each for each in self._ahead(unit) if each.shortfall is not None]
-        if counts.scheduled == 0 and (holding := next((each for each in ahead if now < each.holds_until), None)):
-            why = f"waits behind group {holding.group.key}, which was overtaken too often"
-            return self._rejected(unit, counts, why)
-        shortfall = self._attempt(unit, members, rule, now, nodes)
-        if shortfall is not None:
-            return self._rejected(unit, counts, shortfall_text(shortfall), shortfall)
-        self._overtake(ahead, now)
-        node = unit.reserved.pop(pod.uid)
+            if self._trials.is_over(half):
+                break
+            self._try(each, half)
+        if holding := self._holding(unit, counts, now):
+            return self._rejected(unit, counts, f"waits behind group {holding}, which was overtaken too often")
+        is_open = self._attempt(unit, members, part, nodes, again=True)
+        if is_open:
+            self._waiting[unit.group.key] = unit
+            unit.reason, unit.is_timed_out = f"places for its {len(members)} members are still looked for", False
+            return Unfinished(f"group {unit.group.key}: {unit.reason}")
+        if unit.shortfall is not None:
+            return self._rejected(unit, counts, shortfall_text(unit.shortfall), unit.shortfall)
+        return self._reserved(unit, pod, now)
+
+    def _reserved(self, unit: Unit, pod: Pod, now: float) -> GangResponse:
+        """Return the place of a member after its unit was placed. None: the minimum is reserved for other members."""
+        node = unit.reserved.pop(pod.uid, None)
+        if node is None:
+            return None
         self._mirror.forget(pod.uid)
         return self._claimed(unit, node, now)
 
@@ -193,39 +240,24 @@ class Gangs:
         self._waiting[unit.group.key] = unit
         unit.reason, unit.is_timed_out, unit.shortfall = reason, False, shortfall
         if shortfall is None:
-            unit.memo = None
+            unit.attempt = unit.error = unit.stop = None
         return Rejected(f"group {unit.group.key}: {reason}")
 
     def _attempt(
-        self, unit: Unit, members: Sequence[Pod], rule: Rule, now: float, nodes: NodeBatch | None = None
-    ) -> Shortfall | None:
-        """Reserve places for members without one. If they do not fit, change nothing and return why."""
-        uids = {pod.uid for pod in members}
-        memo = None if nodes is not None else (self._mirror.generation, unit.group.version, uids)
-        if memo is not None and memo == unit.memo and now - unit.failed_at < _MEMO_FOR:
-            return unit.shortfall
-        searches = unit.searched_at is None or now - unit.searched_at >= _SEARCH_EVERY
-        steps = steps_for(len(self._mirror.nodes.slots)) if searches else 0
-        unit.attempts += 1
-        found = self._placer.place(
-            members,
-            now,
-            of_first=nodes,
-            max_steps=steps,
-            packing=self._packing(unit),
-            others_on=unit.nodes(self._mirror),
-        )
-        if not isinstance(found, Shortfall):
-            self._reserve(unit, found, now, rule.timeout)
-            return None
-        unit.shortfall, unit.memo, unit.failed_at = found, memo, now
-        unit.searched_at = now if searches else unit.searched_at
-        return found
+        self, unit: Unit, members: Sequence[Pod], part: Part, nodes: NodeBatch | None = None, *, again: bool = False
+    ) -> bool:
+        """Reserve places for members without one. Return whether it is still open if they fit, see `Trials.go_on`."""
+        packing = self._packing(unit)
+        found = self._trials.go_on(unit, members, packing, part, nodes=nodes, again=again)
+        if isinstance(found, bool):
+            return found
+        self._reserve(unit, found, part.now, self._rule(unit.group).timeout)
+        self._overtake(self._ahead(unit), part.now)
+        return False
 
     def _reserve(self, unit: Unit, found: Mapping[str, str], now: float, timeout: float) -> None:
         unit.reserved.update(found)
         unit.reserved_at, unit.deadline, unit.version = now, now + timeout, unit.group.version
-        unit.shortfall = unit.memo = None
         unit.reason, unit.is_timed_out = "", False
         unit.overtaken = 0
         self._reserving[unit.group.key] = unit
@@ -233,34 +265,57 @@ class Gangs:
 
     # Gangs that come first.
 
-    def _ahead(self, unit: Unit) -> list[Unit]:
+    def _forget_gone_waiting(self) -> None:
         there = self._mirror.groups
         for key in [key for key, each in self._waiting.items() if there.get(key) is not each.group]:
             del self._waiting[key]
+
+    def _ahead(self, unit: Unit) -> list[Unit]:
+        self._forget_gone_waiting()
         ahead = (each for each in self._waiting.values() if each is not unit and each.order < unit.order)
         return nsmallest(_AHEAD, ahead, key=lambda each: each.order)
 
+    def _holding(self, unit: Unit, counts: Tally, now: float) -> str:
+        """Return the waiting gang that makes a unit wait, or an empty text."""
+        if counts.scheduled:
+            return ""
+        ahead = (each for each in self._ahead(unit) if each.shortfall is not None and now < each.holds_until)
+        return next((each.group.key for each in ahead), "")
+
     def _overtake(self, ahead: Sequence[Unit], now: float) -> None:
         for each in ahead:
+            if each.shortfall is None:
+                continue
             each.overtaken += 1
             if each.overtaken >= _OVERTAKEN:
                 each.overtaken = 0
                 each.holds_until = now + self._rule(each.group).timeout
 
-    def _try(self, unit: Unit, now: float) -> None:
-        """Reserve places for a gang if all its members exist. The current request is for a member of another gang."""
-        rule = self._rule(unit.group)
-        members, _ = to_place(rule, self._tally(unit), len(unit.reserved))
-        if members:
+    def _try(self, unit: Unit, part: Part) -> None:
+        """Go on with reserving places for a gang if all its members exist and it may fit. No request is for it."""
+        self._trials.look(unit, part.now)
+        if not (unit.has_hope or unit.attempt is not None) or not self._trials.allows(unit, part.now):
+            return
+        rule, counts = self._rule(unit.group), self._tally(unit)
+        members, _ = to_place(rule, counts, len(unit.reserved))
+        if not members or self._holding(unit, counts, part.now):
+            unit.has_hope, unit.attempt = False, None
+        else:
             with suppress(WorkLimitError):  # a request for a member of this gang reports the error
-                self._attempt(unit, members, rule, now)
+                self._attempt(unit, members, part)
 
     def _resume(self, now: float) -> None:
+        part = self._trials.part(now)
         units = [self._unit(group) for group in self._mirror.groups]
         for unit in units:
             unit.order = order_of(unit, self._tally(unit))
         for unit in sorted((unit for unit in units if not unit.order[0]), key=lambda each: each.order):
-            self._try(unit, now)
+            unit.has_hope = True
+            self._waiting[unit.group.key] = unit
+            if not self._trials.is_over(part):
+                self._try(unit, part)
+            if not unit.has_hope and unit.stop is None:  # it needs no places
+                self._waiting.pop(unit.group.key, None)
 
     # Reservations that are no longer needed.
 

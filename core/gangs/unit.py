@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -13,8 +13,29 @@ from core.mirror.pending_pods import Group, Rule
 from core.objects.groups import GroupCondition, PackingWay, PodGroup
 from core.objects.pod import Pod
 
+if TYPE_CHECKING:
+    from core.gangs.placing import Attempt
+    from core.mirror.work import WorkLimitError
+
 Order: TypeAlias = tuple[bool, int, int, str, str]
 """Sort key of a waiting unit: has not started, -priority, timeouts, creation of the oldest member, name."""
+
+
+USUAL: Final = 0.5
+"""Seconds of CPU that an attempt of more than one part is expected to take, if it is the first of its gang."""
+
+
+class Stop(NamedTuple):
+    """The state in which an attempt failed."""
+
+    generation: int
+    """Of the mirror, when the attempt began."""
+    version: int
+    """Of the group."""
+    others: int
+    """Changes of other objects than nodes and pods."""
+    of_nodes: bool
+    """Whether it failed at the member of the request, which may have been limited to some nodes."""
 
 
 class Unit:
@@ -33,8 +54,16 @@ class Unit:
         self.timeouts = 0
         self.attempts = 0
         self.reason = ""
+        self.attempt: Attempt | None = None  # in progress
+        self.version_tried = 0  # of the group, for the attempt
+        self.spent = 0.0  # seconds of CPU, by attempts since the last one failed
+        self.cost = USUAL  # seconds of CPU, of the last attempt that failed
+        self.is_under_way = False  # its attempt may go on after the first part
+        self.has_hope = False  # something has changed that can help, or no attempt has been made yet
+        self.looked_at = 0.0
         self.shortfall: Shortfall | None = None
-        self.memo: object = None  # the state of the mirror in which the shortfall was found
+        self.error: WorkLimitError | None = None  # in place of a shortfall
+        self.stop: Stop | None = None  # of the shortfall or the error
         self.failed_at = 0.0
         self.searched_at: float | None = None
         self.order: Order = (True, 0, 0, "", "")

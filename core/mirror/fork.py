@@ -55,9 +55,10 @@ class Fork:
     - Capacity stays grown: of tables and columns, free rows of pods, ids of topology values, and the width of names.
       Counters and derived states that were created in the block stay, and are correct.
 
-    In the block, the mirror must not be changed. Without `cache_follows`, the cache must not be used, because it would
-    store supposed results. Batches stay valid until the next step or undo that adds or removes a node. Another
-    Fork may begin in the block, and must end before it. It may have `cache_follows` only if the outer one has.
+    In the block, the mirror must not be changed, except between `suspend` and `resume`. Without `cache_follows`, the
+    cache must not be used, because it would store supposed results. Batches stay valid until the next step or undo that
+    adds or removes a node. Another Fork may begin in the block, and must end before it. It may have `cache_follows`
+    only if the outer one has.
 
     `after_pre_filter` is for pods that kube-scheduler supposes between PreFilter and Filter. It reports them to plugins
     by AddPod and RemovePod.
@@ -80,6 +81,7 @@ class Fork:
         self._cache_follows = cache_follows
         self._steps: list[_Step] = []
         self._savepoint = 0  # steps up to the last one
+        self._suspended: list[Pod] = []
 
     def __enter__(self) -> Self:
         return self
@@ -99,6 +101,20 @@ class Fork:
         while len(self._steps) > savepoint:  # in reverse order: a pod must leave a node before the node is removed
             self._steps.pop().undo()
         self._savepoint = min(self._savepoint, savepoint)
+
+    def suspend(self) -> None:
+        """Undo all steps until `resume`, so that the mirror may change. There must be no steps but of `place`."""
+        self._suspended = [*self.placed]
+        self.revert_to(0)
+
+    def resume(self) -> None:
+        """Take the steps again that `suspend` undid. Savepoints are valid again.
+
+        Nothing is judged anew. Raises ForkError if a step is no longer possible; then the fork is of no use.
+        """
+        suspended, self._suspended = self._suspended, []
+        for pod in suspended:
+            self.place(pod, pod.node_name)
 
     @property
     def placed(self) -> Sequence[Pod]:

@@ -373,7 +373,7 @@ class PodGroups:
         group.members[pod.uid] = pod
         self.key_of[pod.uid] = key
         # Each failed attempt writes the pod's condition, which is no reason to try the gang again.
-        if before is None or _placing(before) != _placing(pod):
+        if before is None or placing(before) != placing(pod):
             group.version += 1
 
     def _leave(self, key: str, uid: str) -> None:
@@ -396,6 +396,6 @@ def _of_object(key: str, found: PodGroup | None) -> Rule:
     return Rule(found.minimum, found.timeout or DEFAULT_TIMEOUT)
 
 
-def _placing(pod: Pod) -> Pod:
+def placing(pod: Pod) -> Pod:
     """Return a pod without the fields that do not affect its placement."""
     return replace(pod, resource_version="", nominated_node_name="", waiting=Waiting(gates=pod.waiting.gates))

@@ -13,7 +13,7 @@ from typing import Final
 from app.objects.decode_pod import decode_pod
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.gangs.attempts import Shortfall
-from core.gangs.placing import Placer, steps_for
+from core.gangs.placing import Gang, Placer, steps_for
 from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
 from core.profile import full_profile
@@ -62,7 +62,7 @@ class Bench:
         """Place a new gang; return the seconds of CPU. Raises BenchError if it does not fit."""
         members = [*_members(kind, next(self._numbers))]
         began = time.process_time()
-        found = self._placer.place(members, 0.0, max_steps=self._steps, packing=packing)
+        found = self._placer.place(Gang(members, max_steps=self._steps, packing=packing), 0.0)
         seconds = time.process_time() - began
         if isinstance(found, Shortfall):
             raise BenchError(f"{kind}: {found.placed} of {found.needed} members fit")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from core.framework.evaluation import FreshEvaluation
 from core.gangs.attempts import Shortfall
+from core.gangs.placing import Gang
 from core.gangs.unit import SchedulingStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import Packing, PackingWay
@@ -19,7 +20,7 @@ from core.objects.pod import Pod
 from core.profile import full_profile
 from core.scheduling_cycle import filter_nodes
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
-from tests.core.decoded import mirror_of, pod_of
+from tests.core.decoded import mirror_of, pod_of, tell
 from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, placer
 from tests.core.mirror.audit import audit
 
@@ -86,7 +87,7 @@ def worlds(draw: st.DrawFn) -> World:
 @given(worlds())
 def test_what_is_placed_can_be_placed_one_by_one_and_what_is_refused_not_at_all(world: World) -> None:
     mirror, members = world.mirror(), world.members()
-    found = placer(mirror).place(members, 0.0, max_steps=2_000)
+    found = placer(mirror).place(Gang(members, max_steps=2_000), 0.0)
     assert audit(mirror) == []
     if not isinstance(found, Shortfall):
         assert found == {uid: each.pod.node_name for uid, each in mirror.assumed.items()}
@@ -114,6 +115,28 @@ def fitting(mirror: ClusterMirror, pod: Pod) -> list[str]:
     return [batch.names[position] for position in (verdicts.codes == 0).nonzero()[0].tolist()]
 
 
+@given(worlds(), st.data())
+def test_an_attempt_in_parts_is_right_though_the_cluster_changes_between_them(
+    world: World, data: st.DataObject
+) -> None:
+    mirror, members, others = world.mirror(), world.members(), [*world.placed]
+    attempt = placer(mirror).begin(Gang(members, max_steps=20))
+    while (found := attempt.go_on(0.0, lambda: 0.0, 0.0)) is None:
+        assert not mirror.assumed
+        change = data.draw(st.sampled_from(("none", "none", "come", "go")))
+        if change == "come":
+            template, node = data.draw(st.sampled_from(TEMPLATES)), data.draw(st.sampled_from(world.nodes))
+            others.append(named(template, f"o{len(others)}").on(node.name))
+            tell(mirror, "Add", others[-1])
+        elif change == "go" and others:
+            tell(mirror, "Delete", others.pop())
+    assert audit(mirror) == []
+    if isinstance(found, Shortfall):
+        assert not mirror.assumed
+    else:
+        replay(mirror_of(*world.nodes, *others), members, found)
+
+
 ALIKE: Final = tuple(
     make_node(f"n{number}").label(HOSTNAME, f"n{number}").label(ZONE, "abc"[number]).allocatable(cpu=4, pods=9)
     for number in range(3)
@@ -130,11 +153,11 @@ def test_a_packed_gang_has_the_fewest_domains_and_is_refused_only_if_it_is_when_
 ) -> None:
     others_on = [node.name for number, node in enumerate(world.nodes) if number == other]
     mirror, members = world.mirror(), world.members()
-    found = placer(mirror).place(members, 0.0, max_steps=100_000, packing=packing, others_on=others_on)
+    found = placer(mirror).place(Gang(members, None, 100_000, packing, others_on), 0.0)
     assert audit(mirror) == []
     if isinstance(found, Shortfall):
         assert not mirror.assumed
-        assert isinstance(placer(mirror).place(members, 0.0, max_steps=100_000), Shortfall)
+        assert isinstance(placer(mirror).place(Gang(members, max_steps=100_000), 0.0), Shortfall)
         return
     assert found == {uid: each.pod.node_name for uid, each in mirror.assumed.items()}
     replay(world.mirror(), members, found)
@@ -149,7 +172,7 @@ def test_a_packed_gang_has_the_fewest_domains_and_is_refused_only_if_it_is_when_
 @given(worlds(), st.sampled_from((0, 5, 50)))
 def test_packing_at_the_bound_of_its_search_has_never_more_nodes_than_spread(world: World, steps: int) -> None:
     spread, packed = (
-        placer(world.mirror()).place(world.members(), 0.0, max_steps=steps, packing=Packing(way))
+        placer(world.mirror()).place(Gang(world.members(), max_steps=steps, packing=Packing(way)), 0.0)
         for way in (PackingWay.SPREAD, PackingWay.PACK)
     )
     if not isinstance(spread, Shortfall):

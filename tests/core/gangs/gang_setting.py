@@ -1,11 +1,15 @@
 """Gangs over a small mirror, by all rules of kube-scheduler's default profile."""
 
+from collections.abc import Callable
+
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.gangs.gangs import Gangs, Placed, Rejected
+from core.framework.evaluation import Evaluation
+from core.gangs.gangs import Gangs, Placed, Rejected, Unfinished
 from core.gangs.placing import Placer
 from core.gangs.unit import UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.objects.pod import Pod
 from core.profile import full_profile
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.core.decoded import Builder, mirror_of, pod_of, tell
@@ -24,17 +28,25 @@ def member(name: str, minimum: int | str = 2, group: str = "train", cpu: int = 1
     return make_pod(name).of_group(group, minimum).requests(cpu=cpu)
 
 
-def placer(mirror: ClusterMirror) -> Placer:
+def placer(mirror: ClusterMirror, on_evaluation: Callable[[], None] = lambda: None) -> Placer:
     """Return what places gangs; among equal nodes it takes the first one."""
     profile = full_profile()
     cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
-    return Placer(mirror, profile, cache.evaluation, lambda _, best: int(best[0]))
+
+    def evaluate(pod: Pod) -> Evaluation:
+        on_evaluation()
+        return cache.evaluation(pod)
+
+    return Placer(mirror, profile, evaluate, lambda _, best: int(best[0]))
 
 
 class GangSetting:
     """Gangs, and what happens around them."""
 
-    def __init__(self, *objects: Builder) -> None:
+    def __init__(self, *objects: Builder, step: float = 0.0) -> None:
+        """`step`: seconds of CPU for each evaluation of more than 16 nodes. All else takes no time."""
+        self._step = step
+        self.spent = 0.0
         self.mirror = mirror_of(*objects)
         self.now = 0.0
         self.excluded: set[str] = set()  # names of pods that are not decided for
@@ -42,7 +54,19 @@ class GangSetting:
 
     def fresh(self) -> Gangs:
         """Return what a replica has that has just started."""
-        return Gangs(self.mirror, placer(self.mirror), lambda pod: pod.name not in self.excluded)
+        made = placer(self.mirror, self._evaluated)
+        return Gangs(self.mirror, made, lambda pod: pod.name not in self.excluded, lambda: self.spent)
+
+    def _evaluated(self) -> None:
+        self.spent += self._step
+
+    def work(self, seconds: float) -> None:
+        """Let time go by, in which gangs that wait are gone on with between requests."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now += 0.1
+            self.gangs.begin(self.now)
+            self.gangs.work(self.now)
 
     def see(self, *pods: PodBuilder) -> None:
         """Let the watch show pods."""
@@ -77,7 +101,7 @@ class GangSetting:
                 self.mirror.assume(value, name, self.now)
                 self.mirror.finish_binding(value.uid, self.now)
                 return f"on {name}"
-            case Rejected(reason=reason):
+            case Rejected(reason=reason) | Unfinished(reason=reason):
                 return reason
             case _:
                 return "ordinary"

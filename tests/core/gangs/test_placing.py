@@ -4,7 +4,7 @@ import pytest
 
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.gangs.attempts import Shortfall
-from core.gangs.placing import Placer, steps_for
+from core.gangs.placing import Gang, Placer, steps_for
 from core.gangs.unit import PackingStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
@@ -18,7 +18,7 @@ from tests.core.mirror.audit import audit
 
 
 def place(mirror: ClusterMirror, *pods: PodBuilder, max_steps: int = 1000) -> dict[str, str] | Shortfall:
-    found = placer(mirror).place([pod_of(pod) for pod in pods], 0.0, max_steps=max_steps)
+    found = placer(mirror).place(Gang([pod_of(pod) for pod in pods], max_steps=max_steps), 0.0)
     if isinstance(found, Shortfall):
         assert not mirror.assumed
     assert audit(mirror) == []
@@ -66,7 +66,7 @@ def test_a_search_that_may_take_no_step_proves_nothing() -> None:
 
 def test_the_first_member_goes_where_it_was_asked_for() -> None:
     mirror = mirror_of(*nodes(4, 4))
-    found = placer(mirror).place([pod_of(member("a")), pod_of(member("b"))], 0.0, of_first=mirror.batch(["n1"]))
+    found = placer(mirror).place(Gang([pod_of(member("a")), pod_of(member("b"))], mirror.batch(["n1"])), 0.0)
     assert not isinstance(found, Shortfall)
     assert found["default/a"] == "n1"
 
@@ -96,9 +96,8 @@ def placed(
     mirror: ClusterMirror, packing: Packing, *pods: PodBuilder, max_steps: int = 1000, others_on: tuple[str, ...] = ()
 ) -> dict[str, str]:
     """Return pod -> node."""
-    found = placer(mirror).place(
-        [pod_of(pod) for pod in pods], 0.0, max_steps=max_steps, packing=packing, others_on=others_on
-    )
+    gang = Gang([pod_of(pod) for pod in pods], None, max_steps, packing, others_on)
+    found = placer(mirror).place(gang, 0.0)
     assert not isinstance(found, Shortfall)
     assert audit(mirror) == []
     return {uid.partition("/")[2]: name for uid, name in found.items()}
@@ -138,7 +137,7 @@ class Counted:
     def pack(self, *cpus: int) -> int:
         """Place members of these sizes; return the number of nodes."""
         members = [pod_of(member(f"m{at}", len(cpus), cpu=cpu)) for at, cpu in enumerate(cpus)]
-        found = self.placer.place(members, 0.0, max_steps=1000, packing=PACK)
+        found = self.placer.place(Gang(members, max_steps=1000, packing=PACK), 0.0)
         assert not isinstance(found, Shortfall)
         return len(set(found.values()))
 
@@ -169,7 +168,7 @@ def test_domains_of_members_that_have_a_node_come_first(packing: Packing, expect
 def test_what_does_not_fit_is_refused_as_if_it_were_spread_and_leaves_nothing() -> None:
     for packing in (Packing(), PACK, NEAR):
         mirror = mirror_of(*zones(a=[2], b=[2]))
-        found = placer(mirror).place([pod_of(pod) for pod in gang(5)], 0.0, max_steps=1000, packing=packing)
+        found = placer(mirror).place(Gang([pod_of(pod) for pod in gang(5)], max_steps=1000, packing=packing), 0.0)
         assert isinstance(found, Shortfall)
         assert (found.placed, found.needed, found.is_proved) == (4, 5, True)
         assert not mirror.assumed
@@ -179,7 +178,7 @@ def test_what_does_not_fit_is_refused_as_if_it_were_spread_and_leaves_nothing() 
 def test_the_first_member_stays_on_the_nodes_of_its_request() -> None:
     mirror = mirror_of(*zones(a=[4], b=[4]))
     members = [pod_of(pod) for pod in gang(3)]
-    found = placer(mirror).place(members, 0.0, of_first=mirror.batch(["b0"]), max_steps=1000, packing=NEAR)
+    found = placer(mirror).place(Gang(members, mirror.batch(["b0"]), 1000, NEAR), 0.0)
     assert not isinstance(found, Shortfall)
     assert set(found.values()) == {"b0"}
 
@@ -188,7 +187,7 @@ def test_without_the_filter_of_resources_room_is_no_bound() -> None:
     mirror = mirror_of(node("n0", 1), node("n1", 1))
     profile = parse_profile("NodeName,NodeAffinity")
     bare = Placer(mirror, profile, lambda pod: FreshEvaluation(mirror, pod), lambda _, best: int(best[0]))
-    found = bare.place([pod_of(pod) for pod in gang(4)], 0.0, max_steps=1000, packing=PACK)
+    found = bare.place(Gang([pod_of(pod) for pod in gang(4)], max_steps=1000, packing=PACK), 0.0)
     assert not isinstance(found, Shortfall)
     assert len(set(found.values())) == 1
 

@@ -1,10 +1,61 @@
-"""Faults of the packing of gangs, and of waiting for victims."""
+"""Faults of the attempts to place gangs, of packing, and of waiting for victims."""
 
 from typing import Final
 
 from tests.mutants.fault import Fault
 
+_TRIALS: Final = ("core/gangs/test_trials.py",)
+
 FAULTS: Final = (
+    Fault(
+        id="a-part-of-an-attempt-has-no-end",
+        breaks="A request for a member of a large gang takes as long as the whole attempt.",
+        old="                    if clock() >= end:",
+        new="                    if clock() < 0:",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="members-are-not-judged-again",
+        breaks="After an attempt in parts, members are reserved where another pod has taken the room.",
+        old="if self._shortfall is None and self._has_changed:",
+        new="if self._shortfall is None and self._shortfall:",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="attempts-that-fail-are-not-counted",
+        breaks="Gangs that fit nowhere take all of the process.",
+        old="            self._ledger.charge(unit.group.key, spent, part.now)",
+        new="            self._ledger.charge(unit.group.key, 0.0, part.now)",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="failures-of-a-namespace-do-not-matter",
+        breaks="The long attempts of a namespace keep those of others waiting.",
+        old="return not unit.has_hope, self._ledger.used_by(unit.group.key) - self._own(unit), unit.order",
+        new="return not unit.has_hope, 0.0, unit.order",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="any-change-of-a-node-is-hope",
+        breaks="A gang that fits nowhere is tried again after every change of the cluster.",
+        old="            unit.has_hope = self._placer.may_fit_now(unit.shortfall, stop.generation)",
+        new="            unit.has_hope = bool(stop.generation)",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="a-changed-node-is-no-hope",
+        breaks="A gang for which a node has come waits for the next request.",
+        old="        names = [each.name for each in self._mirror.nodes.known.changed_since(generation)]",
+        new="        names: list[str] = []",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="a-gone-gang-is-still-next",
+        breaks="A gang whose member went keeps all longer attempts waiting.",
+        old="            unit.has_hope, unit.attempt = False, None",
+        new="            unit.has_hope, unit.attempt = True, unit.attempt",
+        tests=_TRIALS,
+    ),
     Fault(
         id="smaller-sets-of-domains-not-tried",
         breaks="A packed gang has more nodes than it needs where filling one after another takes too many.",

@@ -1,0 +1,230 @@
+"""When attempts to place units are made, and for how long.
+
+An attempt costs up to a second of CPU, and any number of units may wait. So
+
+- an attempt is made in parts of `_PART`, at requests and between them (`Gangs.work`);
+- a unit that did not fit is tried again when what stopped it can have changed: a node that has changed fits the member
+  that had none, beside the members that had a node (`Placer.may_fit_now`); or the unit itself, an object that is
+  neither a node nor a pod, or the rules have changed. A request for a member also has it tried again after
+  `_AGAIN_AFTER`, because a nomination can have ended, or another order of its members may do;
+- the attempts that fail get a tenth of the process (core/gangs/ledger.py). The first part of an attempt, which is
+  the whole of an ordinary one, may begin while any of that is left. Longer attempts are made one after another, first
+  those of namespaces whose attempts have failed least. One begins if as much is left as the last one has cost.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from core.events import Kind
+from core.gangs.attempts import Shortfall
+from core.gangs.ledger import WINDOW, Ledger
+from core.gangs.placing import Attempt, Clock, Gang, Placer, steps_for
+from core.gangs.unit import Stop, Unit
+from core.mirror.changes import NamespaceChange, ObjectChange, RulesChange
+from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import ForkError
+from core.mirror.node_info import NodeBatch
+from core.mirror.pending_pods import placing
+from core.mirror.work import WorkLimitError
+from core.objects.groups import Packing
+from core.objects.pod import Pod
+
+_PART: Final = 0.05
+"""Seconds of CPU. The members that have a node are supposed there anew in each part: 0.02 s for 500."""
+_MOST: Final = 0.8
+"""Seconds of CPU in ten seconds, for all attempts that fail."""
+_MOST_OF_LOOKS: Final = 0.15
+"""Seconds of CPU in ten seconds, for finding out whether an attempt may end otherwise than the last one."""
+_LOOK_EVERY: Final = 0.5
+"""Seconds between two looks for one gang, when a third of that is used."""
+_WITHOUT_HOPE: Final = 0.1
+"""Up to so many, attempts are made though nothing is known to have changed that could help."""
+_LONG: Final = 2.0
+"""Seconds of CPU. An attempt that has taken longer counts as one that failed."""
+_SEARCH_EVERY: Final = 5.0
+"""Seconds between two searches for one gang. Attempts in between skip the search."""
+_AGAIN_AFTER: Final = 5.0
+"""Seconds for which a gang is rejected without an attempt while nothing that can help has changed."""
+
+
+class OtherChanges:
+    """Counts the changes of other objects than nodes and pods that can make a pod fit."""
+
+    hears: Final = (NamespaceChange, ObjectChange, RulesChange)
+
+    def __init__(self, kinds: Collection[Kind]) -> None:
+        self.count = 0
+        self._kinds = kinds
+
+    def changed(self, change: NamespaceChange | ObjectChange | RulesChange) -> None:
+        """Handle a change that the mirror has made."""
+        self.count += not isinstance(change, ObjectChange) or change.kind in self._kinds
+
+
+class Part(NamedTuple):
+    """A time for parts of attempts."""
+
+    now: float
+    """By the caller's clock."""
+    end: float
+    """By the clock of the CPU."""
+
+
+class Trials:
+    """The attempts for all units of a mirror. `clock` gives seconds of CPU."""
+
+    def __init__(self, mirror: ClusterMirror, placer: Placer, clock: Clock) -> None:
+        """Listen to the mirror."""
+        self._mirror = mirror
+        self._placer = placer
+        self._clock = clock
+        self._ledger = Ledger()
+        self._looks = Ledger()
+        self._others = OtherChanges(placer.kinds)
+        self._longer: dict[str, Unit] = {}  # units with an attempt of more than one part
+        mirror.listen(self._others)
+
+    def part(self, now: float, share: float = 1.0) -> Part:
+        """Begin a part, or a share of one."""
+        return Part(now, self._clock() + _PART * share)
+
+    def is_over(self, part: Part) -> bool:
+        """Return whether a part is over."""
+        return self._clock() >= part.end
+
+    def turn(self, unit: Unit) -> tuple[bool, float, object]:
+        """Return a sort key: hopeful units come first, then those of namespaces whose attempts have failed least."""
+        return not unit.has_hope, self._ledger.used_by(unit.group.key) - self._own(unit), unit.order
+
+    def allows(self, unit: Unit, now: float) -> bool:
+        """Return whether an attempt for a unit may begin or go on."""
+        used = self._ledger.used(now)
+        if not unit.has_hope:
+            return used < _WITHOUT_HOPE
+        if unit.attempt is None or unit.spent > _LONG:
+            return used < _MOST and (unit.attempt is None or self._is_next(unit))
+        if not unit.is_under_way and self._is_next(unit):
+            others = used - unit.spent
+            unit.is_under_way = others < _WITHOUT_HOPE or others + unit.cost <= _MOST
+        return unit.is_under_way and self._is_next(unit)
+
+    def _is_next(self, unit: Unit) -> bool:
+        """Return whether a unit is the one whose attempt goes on after its first part."""
+        for key, each in tuple(self._longer.items()):
+            if each.attempt is None or self._mirror.groups.get(key) is not each.group:
+                del self._longer[key]
+        hopeful = (each for each in self._longer.values() if each.has_hope)
+        return min(hopeful, key=self.turn, default=unit) is unit
+
+    @staticmethod
+    def _own(unit: Unit) -> float:
+        """Return what the present attempt for a unit has taken, which says nothing yet; unless it has taken long."""
+        return unit.spent if unit.spent <= _LONG else 0.0
+
+    def look(self, unit: Unit, now: float) -> None:
+        """See whether an attempt for a unit may end otherwise than the last one."""
+        if unit.has_hope:
+            return
+        stop = unit.stop
+        if stop is None or (stop.version, stop.others) != (unit.group.version, self._others.count) or stop.of_nodes:
+            unit.has_hope = True
+        elif stop.generation != self._mirror.generation and unit.shortfall is not None and self._may_look(unit, now):
+            began = self._clock()
+            unit.has_hope = self._placer.may_fit_now(unit.shortfall, stop.generation)
+            unit.stop = stop._replace(generation=self._mirror.generation)
+            unit.looked_at = now
+            self._looks.charge(unit.group.key, self._clock() - began, now)
+
+    def _may_look(self, unit: Unit, now: float) -> bool:
+        used = self._looks.used(now)
+        return used < _MOST_OF_LOOKS / 3 or (used < _MOST_OF_LOOKS and now - unit.looked_at >= _LOOK_EVERY)
+
+    def go_on(  # noqa: PLR0913  # the gang, and the time that there is
+        self,
+        unit: Unit,
+        members: Sequence[Pod],
+        packing: Packing,
+        part: Part,
+        *,
+        nodes: NodeBatch | None = None,
+        again: bool = False,
+    ) -> Mapping[str, str] | bool:
+        """Place the members, or go on with that until the part is over. Return uid -> node if they have places now.
+
+        Else return whether that is still open. If not, `unit.shortfall` is why they have none. With `again`, try them
+        without hope if that was long ago. Raises WorkLimitError for a member that takes too much work.
+        """
+        if not self._is_of(unit, members):
+            unit.attempt, unit.is_under_way = None, False
+        self.look(unit, part.now)
+        is_due = unit.has_hope or unit.attempt is not None or (again and part.now - unit.failed_at >= _AGAIN_AFTER)
+        if not is_due or not self.allows(unit, part.now):
+            if not unit.has_hope and unit.error is not None:
+                raise unit.error.with_traceback(None)
+            return unit.has_hope
+        attempt = unit.attempt or self._begin(unit, members, packing, part.now, nodes)
+        return self._go_on(unit, attempt, part)
+
+    def _is_of(self, unit: Unit, members: Sequence[Pod]) -> bool:
+        """Return whether a unit's attempt is for as many members, which are as they were when it began."""
+        attempt, group = unit.attempt, unit.group
+        if attempt is None or not attempt.is_possible or len(attempt.pods) != len(members):
+            return False
+        if unit.version_tried != group.version:
+            of_now = (group.members.get(uid) for uid in attempt.pods)
+            pairs = zip(attempt.pods.values(), of_now, strict=True)
+            if any(pod is None or placing(pod) != placing(before) for before, pod in pairs):
+                return False
+            unit.version_tried = group.version
+        return True
+
+    def _begin(
+        self, unit: Unit, members: Sequence[Pod], packing: Packing, now: float, nodes: NodeBatch | None
+    ) -> Attempt:
+        searches = unit.searched_at is None or now - unit.searched_at >= _SEARCH_EVERY
+        steps = steps_for(len(self._mirror.nodes.slots)) if searches else 0
+        gang = Gang(members, nodes, steps, packing, others_on=unit.nodes(self._mirror))
+        unit.attempt, unit.version_tried = self._placer.begin(gang), unit.group.version
+        unit.attempts += 1
+        return unit.attempt
+
+    def _go_on(self, unit: Unit, attempt: Attempt, part: Part) -> Mapping[str, str] | bool:
+        began = self._clock()
+        if attempt.is_last_part and part.end - began < _PART / 2:
+            return True  # it takes as long as a whole part, or longer
+        found: Mapping[str, str] | Shortfall | None
+        try:
+            found = attempt.go_on(part.now, self._clock, part.end)
+        except ForkError:  # a member has a node now
+            unit.attempt = None
+            return True
+        except WorkLimitError as error:
+            unit.error, unit.shortfall = error.with_traceback(None), None
+            self._stop(unit, attempt, part.now)
+            raise
+        finally:
+            spent = self._clock() - began
+            unit.spent += spent
+            self._ledger.charge(unit.group.key, spent, part.now)
+        if found is None:
+            self._longer[unit.group.key] = unit
+            return True
+        if isinstance(found, Shortfall):
+            unit.error, unit.shortfall = None, found
+            self._stop(unit, attempt, part.now)
+            return False
+        self._ledger.forgive(unit.group.key)
+        unit.attempt = unit.shortfall = unit.error = unit.stop = None
+        unit.has_hope, unit.is_under_way, unit.spent = False, False, 0.0
+        return found
+
+    def _stop(self, unit: Unit, attempt: Attempt, now: float) -> None:
+        unit.failed_at = now
+        unit.searched_at = now if attempt.searches else unit.searched_at
+        stopped = unit.shortfall
+        of_nodes = attempt.of_nodes and stopped is not None and stopped.pod.uid == next(iter(attempt.pods))
+        unit.stop = Stop(attempt.generation, unit.version_tried, self._others.count, of_nodes)
+        if unit.spent > _MOST:  # the next window has less for that
+            self._ledger.charge(unit.group.key, unit.spent - _MOST, now + WINDOW)
+        unit.cost, unit.spent = unit.spent, 0.0
+        unit.attempt, unit.has_hope, unit.is_under_way = None, False, False

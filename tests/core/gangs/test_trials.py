@@ -1,0 +1,206 @@
+"""An attempt is made in parts, and attempts that fail take little of the process, whoever makes them."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from core.events import ClusterEvent
+from core.gangs import placing, trials
+from core.mirror.work import WorkLimitError
+from core.objects.kinds import Namespace
+from tests.builders import PodBuilder, labelled, make_pod, term
+from tests.core.decoded import pod_of
+from tests.core.gangs.gang_setting import HOSTNAME, GangSetting, member, node
+from tests.core.mirror.audit import audit
+
+STEP = 0.004
+"""Seconds of CPU for each step. A part has 13 of them."""
+OPEN = "are still looked for"
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the search back end soon."""
+    monkeypatch.setattr(trials, "steps_for", lambda _: 10)
+
+
+def unlike(group: str, number: int, namespace: str = "default", cpu: int = 1) -> list[PodBuilder]:
+    """Return members of which no two are of one class, and no two may share a node."""
+    apart = term(HOSTNAME, labelled(job=group))
+    members = [member(f"{group}-{at}", number, group, cpu).label("job", group) for at in range(number)]
+    return [
+        each.label("number", str(at)).required_anti_affinity(apart).in_namespace(namespace)
+        for at, each in enumerate(members)
+    ]
+
+
+def cluster(nodes: int, *gangs: Sequence[PodBuilder], step: float = STEP) -> GangSetting:
+    setting = GangSetting(*(node(f"n{at:02}", cpu=9) for at in range(nodes)), step=step)
+    for each in gangs:
+        setting.see(*each)
+    return setting
+
+
+def spent_by(setting: GangSetting, pod: PodBuilder) -> float:
+    before = setting.spent
+    setting.ask(pod)
+    return setting.spent - before
+
+
+def test_an_attempt_goes_on_at_the_requests_for_other_members() -> None:
+    gang = unlike("train", 20)
+    setting = cluster(20, gang)
+    responses = [setting.ask(pod) for pod in gang]
+    assert responses[0] == "group default/train: places for its 20 members are still looked for"
+    assert not setting.mirror.assumed or responses[-1].startswith("on ")
+    assert {response.partition(" ")[0] for response in responses} == {"group", "on"}
+    assert len(setting.mirror.assumed) == 20
+    assert setting.status().attempts == 1
+    assert audit(setting.mirror) == []
+
+
+def test_an_attempt_goes_on_between_requests_and_no_member_is_placed_alone() -> None:
+    gang = unlike("train", 20)
+    setting = cluster(20, gang)
+    assert OPEN in setting.ask(gang[0])
+    seen = set()
+    for _ in range(20):
+        setting.work(0.1)
+        seen.add(len(setting.mirror.assumed))
+    assert seen == {0, 20}
+    assert all(setting.ask(pod).startswith("on ") for pod in gang)
+
+
+def test_a_request_takes_at_most_a_part_whatever_waits() -> None:
+    gangs = [unlike(f"g{number}", 30) for number in range(6)]
+    setting = cluster(29, *gangs)
+    small = unlike("small", 2)
+    for _ in range(30):
+        setting.now += 0.1
+        for gang in gangs:
+            assert spent_by(setting, gang[0]) < 0.06
+    setting.see(*small)
+    assert spent_by(setting, small[0]) < 0.1
+    assert len(setting.mirror.assumed) == 2
+
+
+@pytest.mark.parametrize("namespaces", [["a"], ["a", "b", "c"]])
+def test_attempts_that_fail_take_at_most_a_tenth_of_the_time(namespaces: list[str]) -> None:
+    gangs = [unlike(f"g{at}", 30, namespaces[at % len(namespaces)]) for at in range(6)]
+    setting = cluster(29, *gangs)
+    for second in range(60):
+        for gang in gangs:
+            setting.see(*unlike(gang[0].labels["job"], 30, gang[0].namespace, cpu=second % 2 + 1))  # always hopeful
+            setting.ask(gang[second % 30])
+        setting.work(1.0)
+    assert setting.spent < 0.11 * setting.now
+    assert min(each.attempts for each in setting.gangs.unit_statuses(setting.now)) > 1
+
+
+def test_a_gang_is_placed_soon_after_a_node_has_come_for_its_last_member() -> None:
+    gangs = [unlike(f"g{at}", 30) for at in range(6)]
+    setting = cluster(29, *gangs)
+    for gang in gangs:
+        setting.ask(gang[0])
+    setting.work(60.0)
+    assert {each.attempts for each in setting.gangs.unit_statuses(setting.now)} == {1}
+    setting.see_node("new", cpu=1)
+    setting.work(3.0)
+    assert len(setting.mirror.assumed) == 30
+    assert audit(setting.mirror) == []
+
+
+def test_what_cannot_help_has_no_gang_tried_again() -> None:
+    gang, busy = unlike("train", 4), make_pod("busy").on("n00")
+    setting = cluster(3, gang, step=0.0)
+    assert "3 of 4 members fit" in setting.ask(gang[0])
+    for pod in gang:
+        setting.see(busy)  # on a node where a member would be, so the room of the pod is of no use
+        setting.delete(busy)
+        setting.ask(pod)
+    assert setting.status().attempts == 1
+
+
+def test_another_object_or_a_change_of_a_member_has_a_gang_tried_again() -> None:
+    gang = unlike("train", 4)
+    setting = cluster(3, gang, step=0.0)
+    setting.ask(gang[0])
+    setting.mirror.apply(ClusterEvent("Add", Namespace(name="new", labels={"a": "b"})))
+    setting.ask(gang[0])
+    assert setting.status().attempts == 2
+    setting.see(member("train-0", 4))
+    assert setting.ask(gang[1]).startswith("on ")
+
+
+def test_a_place_that_is_taken_in_the_meantime_is_replaced() -> None:
+    gang = unlike("train", 20, cpu=9)
+    setting = cluster(22, gang)
+    assert OPEN in setting.ask(gang[0])
+    setting.work(0.1)
+    setting.see(*(make_pod(f"other-{at}").requests(cpu=9).on(f"n{at:02}") for at in range(2)))
+    setting.work(2.0)
+    assert len(setting.mirror.assumed) == 20
+    assert all(setting.ask(pod).startswith("on ") for pod in gang)
+    assert audit(setting.mirror) == []
+
+
+def test_an_attempt_begins_anew_if_a_node_goes_or_a_member_changes() -> None:
+    gang = unlike("train", 20)
+    setting = cluster(21, gang)
+    setting.ask(gang[0])
+    setting.lose_node("n00")
+    setting.ask(gang[1])
+    assert setting.status().attempts == 2
+    setting.see(gang[7].label("number", "x"))
+    setting.ask(gang[1])
+    assert setting.status().attempts == 3
+    setting.work(2.0)
+    assert len(setting.mirror.assumed) == 20
+
+
+def test_an_attempt_ends_when_a_member_goes() -> None:
+    gang, small = unlike("train", 20), unlike("small", 20)
+    setting = cluster(20, gang, small)
+    setting.ask(gang[0])
+    setting.ask(small[0])
+    setting.delete(gang[0])
+    setting.work(2.0)
+    assert len(setting.mirror.assumed) == 20
+    assert setting.ask(gang[1]) == "group default/train: waits for 1 more member of 20"
+
+
+def test_long_attempts_of_a_namespace_wait_for_those_of_others() -> None:
+    greedy = [unlike(f"g{at}", 30, "greedy") for at in range(6)]
+    fair = [each.created("2026-05-05T00:00:00Z") for each in unlike("fair", 20, "fair")]
+    setting = cluster(29, *greedy)
+    for gang in greedy:
+        setting.ask(gang[0])
+    setting.work(11.0)
+    setting.see(*fair)
+    setting.ask(fair[0])
+    setting.work(2.0)
+    assert {each.pod.namespace for each in setting.mirror.assumed.values()} == {"fair"}
+
+
+def test_members_that_take_too_long_to_judge_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    gang = unlike("train", 20)
+    setting = cluster(20, gang)
+    monkeypatch.setattr(placing, "_LONGEST_CHECK", -1.0)
+    setting.ask(gang[0])
+    setting.see(make_pod("other").on("n00"))
+    setting.work(2.0)
+    assert not setting.mirror.assumed
+    for pod in gang[:2]:
+        with pytest.raises(WorkLimitError, match="too much work: 20 entries"):
+            setting.gangs.ask(pod_of(pod), setting.now)
+    assert setting.status().attempts == 1
+
+
+def test_who_decides_no_more_goes_on_with_nothing() -> None:
+    gang = unlike("train", 20)
+    setting = cluster(20, gang)
+    setting.ask(gang[0])
+    setting.gangs.end()
+    for _ in range(20):
+        assert not setting.gangs.work(setting.now)
+    assert not setting.mirror.assumed
