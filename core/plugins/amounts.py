@@ -131,9 +131,10 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
     """As in NodeAmounts."""
 
     def lines(self, nodes: int) -> Iterator[str]:
-        """Yield the obstacles on `nodes` nodes in words, plugin by plugin."""
+        """Yield the obstacles on `nodes` nodes in words, plugin by plugin, the devices first: few nodes have some."""
         if self.exclusion:
             yield self.exclusion
+        yield from self.facts
         yield from (each.text for each in self.resources if each.nodes < nodes)
         yield from (f"the request of {each}" for each in self.overflows)
         cordoned = () if self.cordoned is None else (self.cordoned,)
@@ -151,7 +152,6 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
         yield from _texts(self.missing_features)
         if self.usage is not None and (self.usage.too_old or self.usage.not_measured):
             yield self.usage.text
-        yield from self.facts
 
 
 def merged(decision: Decision, facts: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -200,6 +200,11 @@ def chosen_module() -> Path:
     return module_of(os.environ.get("KINDRED_E2E_KUBERNETES") or kubernetes_version(MODULE))
 
 
+def chosen_minor() -> int:
+    """Return the 36 of that release, if it is 1.36. Raises BuildError."""
+    return int(kubernetes_version(chosen_module()).split(".")[1])
+
+
 def of_release(go_mod: str, own: str, version: str, staged: Sequence[str]) -> str:
     """Return a go.mod with another release: v1.N.P of Kubernetes, v0.N.P of the modules of its staging folder.
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from tests.e2e.api import Api, Manifest, condition_of
-from tests.e2e.binaries import chosen_module, kubernetes_version
+from tests.e2e.binaries import chosen_minor
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
 from tests.e2e.control_plane import SCHEDULER_USER
 from tests.e2e.deciding import PATIENCE, assert_followed
@@ -48,12 +48,12 @@ _RELEASES: Final[Mapping[int, _Release]] = {
 
 def has_cycles() -> bool:
     """Whether the chosen release has PodGroups, each of which kube-scheduler places as a unit."""
-    return _minor() >= min(_RELEASES) and _release().cycles
+    return chosen_minor() >= min(_RELEASES) and _release().cycles
 
 
 def has_permit() -> bool:
     """Whether the chosen release has gangs that wait in Permit, of a Workload."""
-    return _minor() >= min(_RELEASES) and not _release().cycles
+    return chosen_minor() >= min(_RELEASES) and not _release().cycles
 
 
 def has_pauses() -> bool:
@@ -133,11 +133,7 @@ def _collection() -> str:
 
 
 def _release() -> _Release:
-    return _RELEASES[max(first for first in _RELEASES if first <= _minor())]
-
-
-def _minor() -> int:
-    return int(kubernetes_version(chosen_module()).split(".")[1])
+    return _RELEASES[max(first for first in _RELEASES if first <= chosen_minor())]
 
 
 LATE: Final = 1.0  # seconds

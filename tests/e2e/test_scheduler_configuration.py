@@ -12,7 +12,7 @@ import yaml
 from app.scheduler_configuration.scheduler_config import load_scheduler_config
 from app.scheduler_configuration.schema import API_VERSION, KIND, Point, Profile
 from core.plugins import DEFAULTS
-from tests.e2e.binaries import SCHEDULER, chosen_module, kubernetes_version
+from tests.e2e.binaries import SCHEDULER, chosen_minor
 
 POINTS: Final[tuple[Point, ...]] = ("multiPoint", "filter", "score", "preFilter", "preScore")
 NEEDED: Final = {"PrioritySort", "DefaultBinder"}
@@ -92,7 +92,7 @@ def test_plugin_sets_are_merged_as_kube_scheduler_merges_them(
     binaries: Mapping[str, Path], tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)  # noqa: S311  # of a test
-    minor = int(kubernetes_version(chosen_module()).split(".")[1])
+    minor = chosen_minor()
     plugins = {point: plugin_set(chance, point, minor) for point in chance.sample(POINTS, chance.randint(1, 4))}
     ours, theirs, written = merged(tmp_path, binaries, plugins)
     expected = names_of([each["name"] for each in written["multiPoint"]["enabled"]])

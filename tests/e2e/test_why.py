@@ -66,8 +66,8 @@ def allow(cluster: Cluster, rules: Sequence[Manifest], namespace: str = "") -> N
     )
 
 
-def why(kubeconfig: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [str(PLUGIN), "why", *arguments, "--kubeconfig", str(kubeconfig), "-n", NAMESPACE]
+def why(kubeconfig: Path, *arguments: str, namespace: str = NAMESPACE) -> "subprocess.CompletedProcess[str]":
+    command = [str(PLUGIN), "why", *arguments, "--kubeconfig", str(kubeconfig), "-n", namespace]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KINDRED_")}
     return subprocess.run(  # noqa: S603 - our own program
         command, capture_output=True, text=True, check=False, timeout=120, env={**environment, "PYTHONPATH": str(ROOT)}

@@ -54,6 +54,7 @@ export function measuredInCluster(amounts, nodes) {
   const { cordoned, nearest } = amounts;
   return [
     amounts.exclusion ? sentence(amounts.exclusion) : "",
+    ...amounts.facts.map(sentence),
     ...amounts.resources.filter((each) => each.nodes < nodes).map(resourceInCluster),
     ...amounts.resizes.map((each) => `${each.pod} on ${each.node} holds more ${each.resource} until it is resized.`),
     ...amounts.overflows.map((each) => `The request of ${each}.`),
@@ -88,7 +89,6 @@ export function measuredInCluster(amounts, nodes) {
     amounts.usage && amounts.usage.too_old + amounts.usage.not_measured
       ? `Usage: not measured, or too long ago, on ${counted(amounts.usage.too_old + amounts.usage.not_measured, "node")}.`
       : "",
-    ...amounts.facts.map(sentence),
   ].filter(Boolean);
 }
 

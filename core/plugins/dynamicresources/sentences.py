@@ -290,9 +290,20 @@ class _Speaker:
                 selector = f"the selector {f'of DeviceClass {of_class} ' if of_class else ''}{matcher.expression}"
                 if errors := [each for each in outcomes if isinstance(each, SelectorError)]:
                     return f"{selector} has no result for {counted(len(errors), 'device')}: {errors[0].message}"
-                return f"{selector} matches none of {counted(len(left), 'device')}{_has(left, matcher)}"
+                matches = f"{selector} matches none of {counted(len(left), 'device')}"
+                return f"{matches}{_has(left, matcher)}{self._unusable_pools()}"
             left = matching
         return "no node can use the devices that match"
+
+    def _unusable_pools(self) -> str:
+        """Return the pools whose devices are not counted."""
+        pools = (pool for at in self._decision.known.tolist() for pool in self._survey.pools(at))
+        names = dict.fromkeys(str(each) for each in pools if each.is_incomplete or each.invalid_reason)
+        if not names:
+            return ""
+        verb = "does" if len(names) == 1 else "do"
+        listed = ", ".join([*names][:_MAX_LISTED])
+        return f"; {counted(len(names), 'incomplete or invalid pool')} {verb} not count: {listed}"
 
     # Devices that would do one by one, but not together.
 

@@ -50,6 +50,13 @@ FAULTS: Final = (
         tests=_EXPLAINING,
     ),
     Fault(
+        id="devices-after-all-other-measurements",
+        breaks="The short text leaves out which device is missing, for a pod that other plugins reject on many nodes.",
+        old="        yield from self.facts\n        yield from (each.text for each in self.resources",
+        new="        yield from (each.text for each in self.resources",
+        tests=_EXPLAINING,
+    ),
+    Fault(
         id="copies-of-nodes-without-devices",
         breaks="Of a large cluster, nodes without devices are copied for a pod that needs one, and none that helps.",
         old="all(each.matching for each in survey.on(at))]",

@@ -111,6 +111,14 @@ def test_programs_get_what_is_said_in_numbers() -> None:
     assert node_amounts(fitting, 0, MANY).counts[0].numbers["missing"] == 0
 
 
+def test_devices_are_told_before_what_other_plugins_have_measured() -> None:
+    first, *_, last = cluster_amounts(
+        decided({**WAITING["more devices than any node has"].case, "cordoned": ["n1"]}), MANY
+    ).lines(2)
+    assert first.startswith("claim default/c, request r: needs 8 devices")
+    assert last == "cordoned: 1 node, n1"
+
+
 def test_nothing_is_said_of_a_pod_without_claims_and_of_one_that_fits() -> None:
     assert not stated(world([local(0, *TWO)], []))
     assert not stated(world([local(0, *TWO)], [claim([request()])]))
@@ -220,6 +228,16 @@ def test_an_invalid_pool_and_a_selector_of_the_class_are_told() -> None:
         'the selector of DeviceClass gpu device.driver == "x" matches none of 2 devices; they have driver '
         "gpu.example.com"
     )
+
+
+def test_where_none_matches_the_pools_that_are_not_counted_are_told() -> None:
+    slices = [local(0, *TWO, count=2), local(1, TWO[0], driver="other"), slice_of("s2", [TWO[0], TWO[0]], "p2")]
+    first, *_ = stated(world(slices, [claim([request()])], nodes=2))
+    assert first.endswith(
+        f"they have driver other; 2 incomplete or invalid pools do not count: {DRIVER}/p0, {DRIVER}/p2"
+    )
+    first, *_ = stated(world(slices[:2], [claim([request()])], nodes=2))
+    assert first.endswith(f"they have driver other; 1 incomplete or invalid pool does not count: {DRIVER}/p0")
 
 
 def test_more_devices_and_requests_than_can_be_counted_in_time_are_not_counted() -> None:
