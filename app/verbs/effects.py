@@ -141,6 +141,15 @@ class _Rejection(NamedTuple):
         return len(self.slots) + len(self.requested)
 
 
+class _Noted(NamedTuple):
+    """What follows from verdicts on nodes. Pods of a class get the same verdicts, one after another."""
+
+    verdicts: Verdicts
+    of_slots: IntpArray
+    slots: bytes  # as those of _Rejection; empty if preemption helps nowhere
+    requested: bytes
+
+
 class RejectedNodes:
     """uid -> the nodes that its last `filter` rejected and where preemption might help. The oldest are dropped."""
 
@@ -155,13 +164,14 @@ class RejectedNodes:
         """Record slots of a mirror. `clock` returns seconds.
 
         `rejected_everywhere` is called with each pod for which no node was left although preemption might help, and
-        with the number of nodes where it might.
+        with the number of nodes where it might. Not with a pod of the lowest priority that any pod has had.
         """
         self._mirror = mirror
         self._nodes = mirror.nodes
         self._clock = clock
         self._rejections: OrderedDict[str, _Rejection] = OrderedDict()
         self._bytes = 0
+        self._last: _Noted | None = None
         self._node_lives = 0
         self._changed_hands: dict[int, int] = {}  # slot -> self._node_lives when it was last taken or left
         self._rejected_everywhere = rejected_everywhere
@@ -176,17 +186,16 @@ class RejectedNodes:
     def note(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> None:
         """Record the result of `filter`, in place of the pod's earlier result."""
         self.forget(pod.uid)
-        resolvable: BoolArray = np.array([status.code is Code.UNSCHEDULABLE for status in verdicts.statuses])
-        known = batch.slots != NO_SLOT
-        slots: IntpArray = batch.slots[resolvable[verdicts.codes] & known]
-        if not len(slots):
+        last = self._last
+        if last is None or last.verdicts is not verdicts or last.of_slots is not batch.slots:
+            last = self._last = self._noted(batch, verdicts)
+        if not last.slots:
             return
-        everywhere = self._rejected_everywhere is not None and bool(verdicts.codes.all())
-        requested = _bits(batch.slots[known], self._nodes.extent) if everywhere else b""
-        resolvable_slots = _bits(slots, self._nodes.extent)
         judged = self._mirror.counted(pod)
-        self._add(pod.uid, _Rejection(judged, self._clock(), self._node_lives, resolvable_slots, requested))
-        if everywhere and self._rejected_everywhere is not None:
+        self._add(pod.uid, _Rejection(judged, self._clock(), self._node_lives, last.slots, last.requested))
+        # For a pod that is more important than no other, to read it and to plan would take 0.1 s and find no victim.
+        is_important = pod.priority > self._mirror.pods.least_priority
+        if last.requested and is_important and self._rejected_everywhere is not None:
             self._rejected_everywhere(pod, len(batch))
 
     def forget(self, uid: str) -> None:
@@ -213,6 +222,20 @@ class RejectedNodes:
         rejection = self._rejections.get(pod.uid)
         return rejection if rejection is not None and decides_alike(rejection.pod, self._mirror.counted(pod)) else None
 
+    def _noted(self, batch: NodeBatch, verdicts: Verdicts) -> _Noted:
+        slots = batch.slots
+        helped: BoolArray = np.array([status.code is Code.UNSCHEDULABLE for status in verdicts.statuses])
+        helped = helped.take(verdicts.codes)
+        if batch.unmirrored:
+            known = slots != NO_SLOT
+            slots, helped = slots[known], helped[known]
+        resolvable = requested = b""
+        if helped.any():
+            resolvable = _bits(slots, helped, self._nodes.extent)
+            if self._rejected_everywhere is not None and verdicts.codes.all():
+                requested = resolvable if helped.all() else _bits(slots, np.ones_like(helped), self._nodes.extent)
+        return _Noted(verdicts, batch.slots, resolvable, requested)
+
     def _add(self, uid: str, rejection: _Rejection) -> None:
         self._rejections[uid] = rejection
         self._bytes += rejection.size
@@ -226,10 +249,10 @@ class RejectedNodes:
         return [self._nodes.name(slot) for slot in same]
 
 
-def _bits(slots: IntpArray, extent: int) -> bytes:
-    chosen = np.zeros(extent, np.bool_)
-    chosen[slots] = True
-    return np.packbits(chosen).tobytes()
+def _bits(slots: IntpArray, chosen: BoolArray, extent: int) -> bytes:
+    bits = np.zeros(extent, np.bool_)
+    bits[slots] = chosen
+    return np.packbits(bits).tobytes()
 
 
 log = logging.getLogger(__name__)

@@ -6,15 +6,16 @@ controller can differ (kubernetes issue 56265, PR 58555). So the fields are part
 
 from collections.abc import Hashable, Iterable, Mapping
 from hashlib import blake2b
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from core.equivalence.ranking import NEVER, NO_RANKING, NO_SLOTS, Validities
 from core.equivalence.rows import FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
-from core.framework.interface import AnyFilter, AnyScore, Code, Plugin, Status
+from core.framework.interface import AnyFilter, AnyScore, Code, Plugin, Status, Verdicts
 from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
+from core.mirror.topology import IntpArray
 from core.objects.pod import Pod, PodClaim
 
 Mode: TypeAlias = Literal["controller", "spec"]
@@ -103,6 +104,18 @@ KEY_FACTOR: Final = 4
 """Bytes of a pod's fields in memory per byte of their text: 3.5 to 5. The text may have a megabyte."""
 
 
+class Unfit(NamedTuple):
+    """The verdicts on nodes of which none fits, at a time of the cache."""
+
+    at: int
+    slots: IntpArray
+    verdicts: Verdicts
+
+
+NO_UNFIT: Final[Unfit | None] = None
+"""Of a class that fits somewhere, or whose verdicts could not all be stored."""
+
+
 class ClassEntry:
     """The rows of one class: by plugin, verdicts and raw scores separately."""
 
@@ -126,6 +139,7 @@ class ClassEntry:
         "representative",
         "requested_at",
         "scores",
+        "unfit",
     )
 
     def __init__(self, key: ClassKey, first_pod: Pod, representative: Pod, now: float) -> None:
@@ -142,6 +156,7 @@ class ClassEntry:
         self.chain: Row | None = None  # the verdicts of all filters together: the first failure of each node
         self.last_slots = NO_SLOTS  # of the last decision
         self.ranking = NO_RANKING
+        self.unfit = NO_UNFIT
         self.made_at = now
         self.requested_at = now
         self.questions = 0
@@ -178,7 +193,8 @@ class ClassEntry:
         if self.chain is not None:
             rows.append(self.chain)
         ranking = 0 if self.ranking is None else self.ranking.nbytes
-        return self._own_bytes + ranking + sum(row.nbytes for row in rows)
+        unfit = 0 if self.unfit is None else int(self.unfit.verdicts.codes.nbytes)
+        return self._own_bytes + ranking + unfit + sum(row.nbytes for row in rows)
 
 
 # The cells of one class on one node. Source: PredicateWithECache of the equivalence class design.

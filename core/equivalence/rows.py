@@ -102,10 +102,10 @@ class Cells:
         self._make_room_for(lowest, int(numbers.max()))
         self.values[slots] = numbers
 
-    def drop(self, which: BoolArray, reason: Miss) -> None:
+    def drop(self, slots: IntpArray, reason: Miss) -> None:
         """Remove the numbers of some slots. A slot that already has a reason keeps it."""
-        which = which[: len(self.values)]
-        self.values[which & (self.values >= self._floor)] = self._lowest + reason
+        slots = slots[slots < len(self.values)]
+        self.values[slots[self.values[slots] >= self._floor]] = self._lowest + reason
 
     def drop_all(self, reason: Miss) -> None:
         """Remove all numbers."""
@@ -193,14 +193,14 @@ class Row:
         self.empty = True
         self.statuses, self._codes = [SUCCESS], {SUCCESS: 0}  # no code is in use now
 
-    def drop_some(self, which: BoolArray, miss: Miss) -> None:
+    def drop_some(self, slots: IntpArray, miss: Miss) -> None:
         """Drop the results of some slots, or of all slots if the list of statuses is long."""
         if self.cells is None:
             return
         if len(self.statuses) > max(_MANY_STATUSES, 2 * len(self.cells.values)):
             self.drop(miss)
         else:
-            self.cells.drop(which, miss)
+            self.cells.drop(slots, miss)
 
     def codes_of(self, statuses: tuple[Status, ...]) -> Int64Array:
         """Return this row's codes for a plugin's own statuses."""

@@ -226,6 +226,8 @@ class PodColumns:
         self.rows: dict[str, int] = {}  # pod uid -> row
         self.pods: list[Pod] = []  # row -> pod, stale where the row is free
         self.groups = PodGroups()
+        self.least_priority = 2**31 - 1
+        """Of all pods so far. A pod of this priority or a lower one can preempt no other."""
         self.slot_of_row: Int32Array = np.full(16, _FREE, np.int32)  # -1: node unknown, or the row is free
         self.term_set_of_row: Int32Array = np.full(16, NO_TERMS, np.int32)  # stale where the row is free
         self._group_of_row: Int32Array = np.full(16, _FREE, np.int32)
@@ -255,6 +257,7 @@ class PodColumns:
                 self.term_set_of_row = grown(self.term_set_of_row, row + 1, NO_TERMS)
                 self._group_of_row = grown(self._group_of_row, row + 1, _FREE)
         self.term_set_of_row[row] = term_set
+        self.least_priority = min(self.least_priority, pod.priority)
         self.rows[pod.uid] = row
         self._group_of_row[row] = self.groups.acquire(pod)
         return row

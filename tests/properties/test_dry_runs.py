@@ -269,7 +269,9 @@ LEAKS: Final[Mapping[str, Leak]] = {
     "recent-pod": Leak(lambda effects, pod, _: effects.recent_pods.add(pod, b"{}"), "recent_pods"),
     "rotation": Leak(lambda effects, _, __: setattr(effects, "rotation", effects.rotation + 1), "rotation"),
     "refused-nodes": Leak(lambda effects, pod, batch: effects.reject(pod, batch, REJECTED), "_rejections"),
-    "queue-of-the-evictor": Leak(lambda effects, pod, batch: effects.reject(pod, batch, REJECTED), "_turns"),
+    "queue-of-the-evictor": Leak(
+        lambda effects, pod, batch: effects.reject(structs.replace(pod, priority=1), batch, REJECTED), "_turns"
+    ),
     "doubt": Leak(_stale_rejection, "_stale_rejections"),
     "gang": Leak(_rejected_gang, "gangs._units"),
     "look-up": Leak(

@@ -10,7 +10,7 @@ from core.events import ClusterEvent
 from core.framework.interface import SUCCESS, Code, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
-from tests.builders import make_node, make_pod
+from tests.builders import PodBuilder, make_node, make_pod
 from tests.core.decoded import mirror_of, node_of, tell
 
 STATUSES = (
@@ -22,8 +22,8 @@ STATUSES = (
 FITS, FULL, NEVER, REPELLED = range(4)
 
 
-def cluster(nodes: int = 4) -> ClusterMirror:
-    return mirror_of(*(make_node(f"n{number}") for number in range(nodes)))
+def cluster(nodes: int = 4, *pods: PodBuilder) -> ClusterMirror:
+    return mirror_of(*(make_node(f"n{number}") for number in range(nodes)), *pods)
 
 
 class Noting:
@@ -147,10 +147,17 @@ def test_no_more_than_eight_mebibytes_are_kept() -> None:
 def test_a_pod_that_preemption_may_help_and_nothing_else_is_told_with_how_many_nodes_it_was(
     codes: list[int], *, reported: bool
 ) -> None:
-    noting = Noting(cluster(), tells=True)
+    noting = Noting(cluster(4, make_pod("low").priority(-1).on("n0")), tells=True)
     noting.note(codes)
     assert noting.reported == ([("u", len(codes))] if reported else [])
     assert noting.all_of_last_filter() == ([f"n{number}" for number in range(len(codes))] if reported else [])
+
+
+def test_a_pod_that_is_more_important_than_no_other_is_not_told() -> None:
+    noting = Noting(cluster(4, make_pod("equal").priority(0).on("n0")), tells=True)
+    noting.note([FULL, FULL])
+    assert noting.reported == []
+    assert noting.all_of_last_filter() == ["n0", "n1"]
 
 
 def test_all_nodes_of_the_last_filter_are_known_for_as_long_as_it_was_the_last() -> None:

@@ -11,7 +11,7 @@ from tests.core.equivalence.said_plugin import failing
 def test_a_reason_per_event_does_not_let_the_statuses_grow_for_ever() -> None:
     row = Row(Miss.NEW_CLASS)
     row.cells = Cells(16, Miss.NEW_CLASS)
-    first = np.arange(16) == 0
+    first = slots(0)
     longest = 0
     for number in range(5000):
         row.cells.put(np.arange(2), row.codes_of((failing("stays"), failing(f"of event {number}"))))
@@ -27,7 +27,7 @@ def test_a_cluster_with_a_reason_for_each_node_keeps_them() -> None:
     row = Row(Miss.NEW_CLASS)
     row.cells = Cells(4000, Miss.NEW_CLASS)
     row.cells.put(np.arange(4000), row.codes_of(tuple(failing(f"of node {number}") for number in range(4000))))
-    row.drop_some(np.arange(4000) == 7, Miss.NODE_CHANGED)
+    row.drop_some(slots(7), Miss.NODE_CHANGED)
 
     assert row.cells.cached == 3999
 
@@ -76,7 +76,7 @@ def test_cells_are_as_wide_as_their_widest_number(number: int, width: type[np.si
     cells = Cells(8, Miss.NEW_CLASS)
     cells.put(slots(0, 1, 2, 3, 4, 5), numbers(-3, 100, 0, 1, 2, 3))
     for slot, reason in zip((2, 3, 4, 5), list(Miss)[1:], strict=True):
-        cells.drop(np.arange(8) == slot, reason)
+        cells.drop(slots(slot), reason)
 
     cells.put(slots(7), numbers(number))
 
@@ -87,10 +87,10 @@ def test_cells_are_as_wide_as_their_widest_number(number: int, width: type[np.si
 def test_a_dropped_cell_keeps_the_reason_that_it_has_already() -> None:
     cells = Cells(3, Miss.NEW_CLASS)
     cells.put(slots(1, 2), numbers(4, 5))
-    cells.drop(which(True, True, False), Miss.NODE_CHANGED)  # noqa: FBT003 - a mask
+    cells.drop(slots(0, 1), Miss.NODE_CHANGED)
     assert rendered(cells) == [Miss.NEW_CLASS, Miss.NODE_CHANGED, 5]
 
-    cells.drop(which(True, True, True), Miss.COUNTERS_CHANGED)  # noqa: FBT003 - a mask
+    cells.drop(slots(0, 1, 2, 7), Miss.COUNTERS_CHANGED)  # there is no slot 7 yet
     assert rendered(cells) == [Miss.NEW_CLASS, Miss.NODE_CHANGED, Miss.COUNTERS_CHANGED]
 
     cells.drop_all(Miss.CLUSTER_CHANGED)

@@ -124,4 +124,32 @@ FAULTS: Final = (
         new="            for validity in self.of.values():\n                validity.grow(capacity // 2)\n",
         tests=("equivalence/test_validity.py", "test_cached_evaluation.py"),
     ),
+    Fault(
+        id="a-refusal-kept-after-an-event",
+        breaks="A class that fits nowhere is refused for ever.",
+        old="if unfit is not None and unfit.at == now and unfit.slots",
+        new="if unfit is not None and unfit.slots",
+        tests=("test_unfit.py",),
+    ),
+    Fault(
+        id="a-refusal-kept-for-other-nodes",
+        breaks="The verdicts on all nodes are returned for a request with some of them.",
+        old="unfit.at == now and unfit.slots is batch.slots:",
+        new="unfit.at == now:",
+        tests=("test_unfit.py",),
+    ),
+    Fault(
+        id="a-refusal-kept-with-an-error",
+        breaks="A node whose filter has failed once is never judged again.",
+        old="        if cacheable is None and not batch.unmirrored:\n            return cells",
+        new="        if not batch.unmirrored:\n            return cells",
+        tests=("test_unfit.py",),
+    ),
+    Fault(
+        id="a-changed-node-judged-by-the-rows",
+        breaks="After an event the filters of a class that fits nowhere do not run again on the node.",
+        old="known = self._cached(row, part) if validity.last_at <= row.as_of else None",
+        new="known = self._cached(row, part)",
+        tests=("test_unfit.py",),
+    ),
 )

@@ -126,4 +126,18 @@ FAULTS: Final = (
         new="due, had)",
         tests=("test_unschedulable_pods.py", "test_evictor.py"),
     ),
+    Fault(
+        id="a-plan-without-victims",
+        breaks="Each refusal of a pod of the lowest priority reads the pod and plans a preemption: 0.1 s.",
+        old="        if last.requested and is_important and",
+        new="        if last.requested and",
+        tests=("test_refused_nodes.py",),
+    ),
+    Fault(
+        id="bits-of-other-verdicts",
+        breaks="Preemption looks for victims on the nodes that rejected another pod.",
+        old="if last is None or last.verdicts is not verdicts or last.of_slots is not batch.slots:",
+        new="if last is None:",
+        tests=("test_refused_nodes.py",),
+    ),
 )
