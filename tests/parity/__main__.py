@@ -19,11 +19,12 @@ import msgspec
 
 from tests.conformance.golden_files import read
 from tests.e2e.binaries import RELEASES, BuildError, binaries, module_of
-from tests.parity.comparison import Comparison, compared, confirmed, newest, not_returned, smallest
+from tests.parity.comparison import DEVICES, Comparison, compared, confirmed, newest, not_returned, smallest
 from tests.parity.generator import case_of
 from tests.parity.intree import PROGRAM, InTree, Reply
 from tests.parity.mutation import Mutator
 from tests.parity.random_nodes import V1
+from tests.parity.random_selectors import with_other_selectors
 from tests.parity.report import TOGETHER, Report, biting
 
 SAME, DIFFERENT, NOT_BUILT = range(3)
@@ -42,7 +43,7 @@ class Cases:
     def __init__(self, seed: int, kinds: Sequence[str]) -> None:
         self._seed = seed
         self._kinds = [kind for kind in kinds for _ in range(_SHARES[kind])]
-        self._mutators = [mutator(file) for file in newest()] if MUTATED in kinds else []
+        self._mutators = [mutator(file) for file in newest()] if {MUTATED, DEVICES} & {*kinds} else []
 
     def all(self) -> Iterator[tuple[str, V1]]:
         """Yield kinds and cases."""
@@ -51,10 +52,13 @@ class Cases:
                 yield kind, self._case(kind, number * len(self._kinds) + place)
 
     def _case(self, kind: str, number: int) -> V1:
-        if kind != MUTATED:
+        golden = kind == DEVICES and number % 2
+        if kind != MUTATED and not golden:
             return case_of(self._seed, kind, number)
         name = f"parity/{kind}/{self._seed}/{number}"
         random = Random(name)  # noqa: S311  # no secret; the same in every run
+        if golden:
+            return {**with_other_selectors(random, self._mutators[-1].case(random)), "name": name}
         return {**random.choice(self._mutators).case(random), "name": name}
 
 

@@ -136,7 +136,8 @@ def _has_negative_selector(pod: V1) -> bool:
 
 _DATA: Final = Path(__file__).parents[1] / "conformance" / "data"
 _FILES: Final = ("cases", "volumes", "preempt", "nominated")
-_DEVICES: Final = ("devices", "devices_random")
+DEVICES: Final = "devices"
+_RANDOM_DEVICES: Final = "devices_random"
 _FOLDERS: Final = {"1.34": _DATA, "1.35": _DATA / "v1.35", "1.36": _DATA / "v1.36", "1.37": _DATA / "v1.37"}
 """Release -> the folder of its golden data."""
 _FOR_PEOPLE: Final = frozenset({"name", "only_with_nominated", "other_refusal", "skipped"})
@@ -147,7 +148,7 @@ _OF_ORDER: Final = frozenset({"allocation", "raw_scores_feasible", "normalized_f
 
 def newest() -> list[Path]:
     """Return the files of the newest release, one of each kind of cases."""
-    return _files(_FOLDERS["1.37"], _FILES)
+    return _files(_FOLDERS["1.37"], (*_FILES, DEVICES))
 
 
 def not_returned(release: str, intree: InTree) -> tuple[int, list[str]]:
@@ -173,7 +174,7 @@ def _as_much(expected: V1, golden: V1) -> V1:
 
 
 def _cases(release: str) -> Iterator[V1]:
-    for file in _files(_FOLDERS[release], (*_FILES, *_DEVICES)):
+    for file in _files(_FOLDERS[release], (*_FILES, DEVICES, _RANDOM_DEVICES)):
         for line in read(file):
             # In a case with this member, `expected` has the fix of kubernetes#141526, which v1.34 lacks. One with
             # others is returned in any order of pools.

@@ -69,7 +69,7 @@ def _places(path: str, container: Any, key: Any) -> Iterator[tuple[str, Any, Any
 
 def _droppable(path: str) -> bool:
     """Return whether a place may be empty: an element of a list, or an optional member."""
-    if path.endswith(".containers[]"):
+    if path.endswith((".containers[]", ".values[]")):
         return False  # an API server requires it
     return path.endswith(("[]", ".affinity", ".tolerations", ".taints", ".labels", ".ports", ".volumes", ".resources"))
 
@@ -91,9 +91,26 @@ def mended(random: Random, case: V1) -> V1:
     case["pods"] = [pod for pod in case["pods"] if pod["spec"]["nodeName"]]
     for pod in case.get("nominated", ()):
         pod["spec"].pop("nodeName", None)
+    with_valid_devices(case)
     if "pdbs" in case:
         without_shared_ports(case["pods"])
     return case
+
+
+def with_valid_devices(case: V1) -> None:
+    """Restore what holds of claims and slices: names of alternatives differ, and slices of a pool agree in their count.
+
+    Which of the counts upstream takes depends on the order of a map (kubernetes#141117).
+    """
+    for claim in case.get("resourceclaims", ()):
+        for request in claim.get("spec", {}).get("devices", {}).get("requests", ()):
+            for index, alternative in enumerate(request.get("firstAvailable", ())):
+                alternative["name"] = f"s{index}"
+    counts: dict[tuple[object, ...], int] = {}
+    for each in case.get("resourceslices", ()):
+        pool = each["spec"].get("pool", {})
+        key = (each["spec"].get("driver"), pool.get("name"), pool.get("generation"))
+        pool["resourceSliceCount"] = counts.setdefault(key, pool.get("resourceSliceCount", 1))
 
 
 def without_shared_ports(pods: list[V1]) -> None:

@@ -152,6 +152,21 @@ def selector(random: Random, driver: str, errors: float) -> V1:
     return {"cel": {"expression": text}}
 
 
+def with_other_selectors(random: Random, case: V1) -> V1:
+    """Return a golden case in which some requests and classes have a random selector instead of theirs."""
+    requests = [
+        one
+        for claim in case["resourceclaims"]
+        for request in claim.get("spec", {}).get("devices", {}).get("requests", ())
+        for one in (request.get("exactly"), *request.get("firstAvailable", ()))
+        if one
+    ]
+    for each in (*requests, *(one.get("spec", {}) for one in case["deviceclasses"])):
+        if random.random() < 0.15:
+            each["selectors"] = [selector(random, GPU, 0.15)]
+    return case
+
+
 def _filled(random: Random, form: str, driver: str) -> str:
     if form in _NOT_COMPILING:
         return form

@@ -63,7 +63,7 @@ _UNDECLARED: Final = frozenset(_NAMES.split())
 _certain: Final = re.compile(
     r"Syntax error: (?!.*(?:recursion|limit))|found no matching overload for |undeclared reference to '(?P<name>[^']*)'"
     r"|expression of type '(?!\*error)[^']*' cannot be |undefined field |reserved identifier"
-    r"|invalid (?:int|uint) literal"
+    r"|invalid (?:int|uint) literal|has\(\) argument must be|variable name must be a simple ident"
 )
 _invalid_everywhere: Final = re.compile(
     "missing|unexpected|no argument|bad repetition|invalid repetition size|trailing|invalid character class"

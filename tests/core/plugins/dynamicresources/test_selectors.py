@@ -206,6 +206,7 @@ def test_a_field_of_the_device_is_there_and_a_text_about_it_is_none() -> None:
     assert found("has(device.allowMultipleAllocations) && !device.allowMultipleAllocations") is True
     assert found('"has(device.driver)".size() == 18') is True
     assert found('has(device.driver) && "has(device.driver)".size() == 18') is SelectorErrorKind.NOT_EVALUATED
+    assert found("has(device)") is SelectorErrorKind.COMPILE
 
 
 def test_quantities_beyond_an_int64_are_compared_exactly() -> None:
