@@ -4,7 +4,7 @@ Source of the profile `full`: k8s.io/kubernetes pkg/scheduler/apis/config/v1/def
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from inspect import signature
@@ -188,17 +188,24 @@ _WEIGHT_OF_DEVICES: Final = 2
 
 def with_devices(profile: Profile, *, scores: bool = True) -> Profile:
     """Return a profile for explanations: with the plugin that judges devices, in kube-scheduler's order."""
-    plugin, names = DEVICES(), [*DEFAULTS]
-    later = frozenset(names[names.index(plugin.name) :])
-    filters, scored = [*profile.filters], [*profile.scores]
-    filters.insert(_first([each.name for each in filters], later), plugin)
-    if scores:
-        scored.insert(_first([each.name for each, _ in scored], later), (plugin, _WEIGHT_OF_DEVICES))
-    return Profile(tuple(filters), tuple(scored), profile.in_default_order)
+    plugin, filters = DEVICES(), [*profile.filters]
+    filters.insert(_place([each.name for each in filters]), plugin)
+    judging = Profile(tuple(filters), profile.scores, profile.in_default_order)
+    return with_device_score(judging, plugin) if scores else judging
 
 
-def _first(names: Sequence[str], some: Collection[str]) -> int:
-    return next((at for at, name in enumerate(names) if name in some), len(names))
+def with_device_score(profile: Profile, plugin: AnyScore) -> Profile:
+    """Return a profile with the score of devices, in kube-scheduler's order and with its default weight."""
+    scores = [*profile.scores]
+    scores.insert(_place([each.name for each, _ in scores]), (plugin, _WEIGHT_OF_DEVICES))
+    return Profile(profile.filters, tuple(scores), profile.in_default_order)
+
+
+def _place(names: Sequence[str]) -> int:
+    """Return where the plugin of devices is among some of kube-scheduler's plugins."""
+    every = [*DEFAULTS]
+    later = frozenset(every[every.index(DEVICES.name) :])
+    return next((at for at, name in enumerate(names) if name in later), len(names))
 
 
 def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:

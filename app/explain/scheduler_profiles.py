@@ -23,8 +23,15 @@ from core.diagnosis.explained_profile import NOTHING, ExplainProfile, SchedulerR
 from core.diagnosis.not_judged import NotJudged
 from core.framework.interface import Plugin
 from core.objects.pod import Pod
-from core.plugins import DEFAULTS, EXPLAINED, PLUGINS
-from core.profile import Arguments, full_profile, profile_arguments, with_argument, with_devices
+from core.plugins import DEFAULTS, DEVICES, EXPLAINED, PLUGINS
+from core.profile import (
+    Arguments,
+    full_profile,
+    profile_arguments,
+    with_argument,
+    with_device_score,
+    with_devices,
+)
 from core.profile import Profile as Plugins
 from core.scheduling_cycle import ALL
 
@@ -142,7 +149,8 @@ class SchedulerProfiles:
         self._scopes = decide_scopes(settings)
         self._kindred = kindred_of(config)
         self._others = [each for each in config.order() if each is not self._kindred]
-        given = with_argument(plugin_arguments(settings), "device_schedulers", device_schedulers(settings, config))
+        self._device_schedulers = device_schedulers(settings, config)
+        given = with_argument(plugin_arguments(settings), "device_schedulers", self._device_schedulers)
         arguments = profile_arguments(settings.profile, given)
         self._entries: Mapping[str, SchedulerPlugins] = {
             profile.name: scheduler_plugins(profile, config.extenders, every.profile, arguments)
@@ -156,7 +164,7 @@ class SchedulerProfiles:
         name = pod.scheduler_name or DEFAULT_SCHEDULER
         entry = self._entries.get(name)
         if entry is None:
-            return ExplainProfile(self._every.profile, self._every.served, SchedulerRules(name))
+            return replace(self._every, scheduler=SchedulerRules(name))
         key = name, tuple(each.gets_requests_for(pod.requests) for each in self._config.extenders)
         found = self._found.get(key)
         if found is None:
@@ -167,8 +175,11 @@ class SchedulerProfiles:
         profile = runs.profile
         scope = self._scopes.of(profile.name) if self._scopes is not None else None
         kindred = self._kindred if self._kindred is not None and self._kindred.gets_requests_for(resources) else None
-        extender = self._of_extender(kindred, decides=scope is not None)
         scheduler = runs.plugins
+        extender = self._of_extender(kindred, decides=scope is not None)
+        if extender.filters and scope is not None and self._device_schedulers.have(profile.name):
+            devices = next(each for each in scheduler.filters if isinstance(each, DEVICES))
+            extender = with_device_score(extender, devices)
         if extender.filters and scope is not None:  # kube-scheduler gets one node and ignores its score
             scheduler = replace(scheduler, scores=())
         weights = self._weights(scheduler, extender, kindred)

@@ -47,6 +47,7 @@ from app.verbs.wire_out import (
     result_of_names,
     result_of_objects,
 )
+from core.device_ranking import DeviceRanking
 from core.equivalence.cache import Evaluations, set_apart
 from core.framework.interface import AnyFilter, Status, Verdicts
 from core.gangs.attempts import Choose
@@ -184,10 +185,11 @@ class Decider:
         *,
         needs: InTreeNeeds,
         choose: Choose,
+        ranking: DeviceRanking | None = None,
         rejection: Callable[[], str] = lambda: "",
         preempt_verb_enabled: bool = True,
     ) -> None:
-        """Decide within the scope that a pod has in `scopes`.
+        """Decide within the scope that a pod has in `scopes`. `ranking` adds scores of devices. None: no pod has them.
 
         `choose` takes one of the best nodes, given as positions in the batch. `rejection` returns why no pod may be
         assumed now, or an empty text.
@@ -200,6 +202,7 @@ class Decider:
         self._scopes = scopes
         self._needs = needs
         self._choose = choose
+        self._ranking = ranking
         self._rejection = rejection
         self._preempt_verb_enabled = preempt_verb_enabled
 
@@ -324,9 +327,10 @@ class Decider:
         pod, cached, effects, batch = request.pod, request.cached, request.effects, self._batch(request)
         try:
             evaluation = self._evaluations.begin(pod, cached=cached)
-            best, verdicts = choose_nodes(self._profile, evaluation, batch)
+            profile, ranked = (self._profile, evaluation) if self._ranking is None else self._ranking.of(evaluation)
+            best, verdicts = choose_nodes(profile, ranked, batch)
             if not len(best) and pod.in_scheduling_group:
-                best = best_by_score(self._profile, evaluation, batch)
+                best = best_by_score(profile, ranked, batch)
         except WorkLimitError as error:
             self._evaluations.rejected(pod, error, cached=cached)
             return _error(str(error), pod, effects, VerbOutcome.TOO_MUCH_WORK, len(batch))

@@ -2,12 +2,12 @@
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 from app.explain.scheduler_profiles import SchedulerProfiles
-from app.feeds.freshness import SyncStatus
+from app.feeds.freshness import Freshness, SyncStatus
 from app.feeds.memory import memory_limit
 from app.objects.decode import DecodeError
 from app.objects.partition import set_partition
@@ -20,6 +20,7 @@ from app.settings.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics, cache_metrics
 from app.telemetry.mismatch_log import MismatchLog
 from app.telemetry.request_metrics import decision_metrics
+from app.verbs.admission import ServingState
 from app.verbs.decide import Decider, InTreeNeeds, at_random
 from app.verbs.effects import Effects, Nominations, RejectedNodes
 from app.verbs.evictor import Evaluator, Evictor, UnschedulablePods
@@ -28,6 +29,7 @@ from app.verbs.filter import Extender, create_bypass
 from app.verbs.pods import PodApi, PodLookup
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, in_tree_schedulers
 from app.wiring.cluster import Cluster
+from core.device_ranking import DeviceRanking
 from core.diagnosis.explained_profile import ExplainProfile, every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
 from core.events import Kind
@@ -37,6 +39,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.node import NodeMetrics
+from core.plugins import DEVICES
 from core.profile import Profile, ProfileError, full_profile, parse_profile, with_argument
 from core.scheduling_cycle import derive_states
 
@@ -84,7 +87,7 @@ def create_decider(  # the parts of a decider
     profile: Profile,
     evaluations: Evaluations,
     *,
-    rejection: Callable[[], str],
+    state: ServingState,
 ) -> Decider | None:
     """Return the decider that the settings define. None if they define none. Raises SettingsError."""
     scopes = decide_scopes(settings)
@@ -99,9 +102,23 @@ def create_decider(  # the parts of a decider
         scopes,
         needs=_needs(settings, mirror, profile),
         choose=at_random,
-        rejection=rejection,
+        ranking=_device_ranking(settings, profile, state.freshness),
+        rejection=state.rejection_of_decide,
         preempt_verb_enabled=settings.preempt == "verb",
     )
+
+
+def _ranked(settings: Settings) -> frozenset[str]:
+    """Return the schedulers that have a plugin for devices, and for whose pods Kindred decides."""
+    return frozenset(in_tree_schedulers(settings) if settings.decide != "off" else ())
+
+
+def _device_ranking(settings: Settings, profile: Profile, freshness: Freshness) -> DeviceRanking | None:
+    """Return what ranks nodes by devices. None: no scheduler for which Kindred decides has a plugin for them."""
+    if not _ranked(settings):
+        return None
+    schedulers = device_schedulers(settings, _scheduler_config(settings))
+    return DeviceRanking(profile, schedulers, freshness.missing_for_explanations)
 
 
 def create_gangs(profile: Profile, evaluations: Evaluations, decider: Decider) -> Gangs:
@@ -176,19 +193,22 @@ def followed_kinds(settings: Settings, profile: Profile) -> dict[Kind, bool]:
     """Return the kinds of objects to follow -> whether requests of schedulers need them, or others do.
 
     PodDisruptionBudgets show whether a pod may be evicted as a remedy. The admin port lists the groups of
-    kube-scheduler, whatever is answered. A decision works without groups.
+    kube-scheduler, whatever is answered. A decision works without groups, and without scores of devices.
     """
     preempts, decides = settings.preempt != "off", settings.decide != "off"
     needed = (*_watched(profile.kinds), *((PodDisruptionBudget,) if preempts else ()))
+    ranked = DEVICES.kinds if _ranked(settings) else ()
     explained = (*judged_kinds(settings, profile), PodDisruptionBudget) if settings.admin else ()
     own = (PodGroup,) if decides else ()
     groups = (SchedulingGroup,) if decides or preempts or settings.admin else ()
-    return dict.fromkeys((*needed, *explained, *own, *groups), False) | dict.fromkeys(needed, True)
+    return dict.fromkeys((*needed, *explained, *ranked, *own, *groups), False) | dict.fromkeys(needed, True)
 
 
 def explained_profile(settings: Settings, profile: Profile) -> ExplainProfile:
     """Return the rules of explanations beside this serving profile. Raises SettingsError."""
-    return every_rule(profile, plugin_arguments(settings), devices_score=settings.decide == "off")
+    ranked = _ranked(settings)
+    scores = settings.decide == "off" or bool(ranked)
+    return every_rule(profile, plugin_arguments(settings), devices_score=scores, ranked=ranked)
 
 
 def scheduler_profiles(settings: Settings, every: ExplainProfile) -> SchedulerProfiles | None:
@@ -255,7 +275,7 @@ def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
     """Prepare the mirror for the plugins of the settings. Raises SettingsError."""
     profile = served_profile(settings)
     derive_states(profile, mirror)
-    if settings.admin:
+    if settings.admin or _ranked(settings):
         derive_states(explained_profile(settings, profile).profile, mirror)
     return profile
 
@@ -276,7 +296,7 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     preemption = _preemption(settings, mirror, profile, cluster, metrics)
     pods = PodApi(cluster.client) if cluster.client is not None else None
     evaluations = Evaluations(profile.plugins, mirror, cache)
-    decider = create_decider(settings, mirror, profile, evaluations, rejection=cluster.state.rejection_of_decide)
+    decider = create_decider(settings, mirror, profile, evaluations, state=cluster.state)
     effects = Effects(
         mirror,
         time.monotonic,

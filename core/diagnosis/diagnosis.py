@@ -1,7 +1,7 @@
 """One decision with all its parts: the results of filter and prioritize, and the part of each plugin."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
@@ -13,6 +13,7 @@ from core.diagnosis.explained_profile import ExplainProfile, Judge, served_alone
 from core.diagnosis.not_judged import NotJudged, judged
 from core.events import Kind, Missing
 from core.explaining.counted_terms import CountedTerm, PodSearch
+from core.explaining.explained import Explained
 from core.framework.evaluation import Composite, FreshEvaluation, everywhere
 from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Codes, Status, Verdicts
 from core.framework.scores import NOT_SCORED
@@ -21,7 +22,7 @@ from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins import DEVICES
+from core.plugins import DEVICE_TOTALS, DEVICES
 from core.profile import Profile
 from core.scheduling_cycle import NominatedRejection, filter_nodes, nominated_on, rejections_by_nominated, score_nodes
 
@@ -32,14 +33,18 @@ _MAX_RESOURCES: Final = 8
 class RecordedEvaluation(FreshEvaluation):
     """Runs each plugin once, for one batch of nodes for the filters, and one for the scores."""
 
-    def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
+    def __init__(self, mirror: ClusterMirror, pod: Pod, counting: Collection[str] = ()) -> None:
+        """Run plugins for a pod. The scores of those that `counting` names count devices."""
         super().__init__(mirror, pod)
+        self._counting = counting
         self.of_filters: dict[str, Verdicts | None] = {}
         """Plugin -> its verdicts on every filtered node. None means that all pass."""
         self.states: dict[str, Any] = {}
         """Plugin, or part of a composite -> its PreFilter state. None if it skipped or failed."""
         self.of_scores: dict[str, Int64Array | None] = {}
-        """Plugin -> its raw scores of every scored node. None if it skips the pod."""
+        """Plugin -> its raw scores of every scored node. None if it skips the pod, or could not judge some node."""
+        self.unscored: dict[str, Mapping[str, str]] = {}
+        """Plugin whose scores do not count -> the nodes that it could not judge, with the reason."""
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Run PreFilter and Filter once. A second call returns the recorded result."""
@@ -53,8 +58,15 @@ class RecordedEvaluation(FreshEvaluation):
         return found
 
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
-        """Run PreScore and Score."""
-        found = self.of_scores[plugin.name] = super().raw_scores(plugin, batch)
+        """Run PreScore and Score. No score counts if some node could not be judged."""
+        _, state = plugin.pre_score(self.mirror, self.pod, batch)
+        if state is not None and plugin.name in self._counting:
+            amounts = DEVICE_TOTALS(self.mirror)
+            state = plugin.with_devices(state, amounts) if plugin.counts_devices(amounts, self.pod) else state
+        found = None if state is None else plugin.score(state, batch)
+        if isinstance(plugin, Explained) and state is not None and (unknown := plugin.undecided(state)):
+            self.unscored[plugin.name], found = unknown, None
+        self.of_scores[plugin.name] = found
         return found
 
 
@@ -111,7 +123,7 @@ class Diagnosis:
         self.mirror: Final = mirror
         self.generation: Final = mirror.generation
         self.search: Final = PodSearch()
-        self._recorded: Final = RecordedEvaluation(mirror, pod)
+        self._recorded: Final = RecordedEvaluation(mirror, pod, [*self._counting_devices()])
         self.verdicts: Final = filter_nodes(profile, self._recorded, batch)
         self.fitting: Final[IntpArray] = (self.verdicts.codes == 0).nonzero()[0]
         """Positions of the fitting nodes."""
@@ -125,6 +137,21 @@ class Diagnosis:
         """Positions of the scored nodes. `prioritize` gives all other nodes 0."""
         self.scores: Final[Int64Array] = score_nodes(profile, self._recorded, batch.part(self.scored))
         """Scores of these nodes, 0..100."""
+        self.not_scored += self._unscored()
+
+    def _counting_devices(self) -> Iterator[str]:
+        """Yield the plugins whose scores count devices: if Kindred ranks by these, or else those of kube-scheduler."""
+        if all(plugin.name != DEVICES.name for plugin, _ in self.profile.scores):
+            return
+        ranks = self.explained.judge_of_score(DEVICES.name) is Judge.KINDRED
+        for plugin, _ in self.profile.scores:
+            if plugin.may_count_devices and (ranks or self.explained.judge_of_score(plugin.name) is Judge.SCHEDULER):
+                yield plugin.name
+
+    def _unscored(self) -> Iterator[NotJudged]:
+        for plugin, unknown in self._recorded.unscored.items():
+            for why, nodes in Counter(unknown.values()).most_common(_MAX_RESOURCES):
+                yield NotJudged(plugin, f"{why} (nodes: {nodes})")
 
     def _undecided(self) -> Iterator[NotJudged]:
         """Yield the plugins that could not judge some of the nodes that fit."""

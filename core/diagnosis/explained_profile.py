@@ -9,6 +9,7 @@ import msgspec
 from core.diagnosis.not_judged import NotJudged
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.plugins import DEVICES
 from core.profile import COMPOSITES, NO_ARGUMENTS, Arguments, Profile, full_profile, with_devices
 from core.releases.release import Rules
 from core.scheduling_cycle import ALL, nodes_to_score
@@ -119,19 +120,22 @@ class ExplainProfile(msgspec.Struct, frozen=True):
     served: Profile
     scheduler: SchedulerRules | None = None
     """The rules of kube-scheduler's configuration, or None if it is unknown."""
+    ranked: frozenset[str] = frozenset()
+    """Schedulers whose pods Kindred ranks by the score of devices, because it decides and they score no node."""
 
     def under(self, rules: Rules) -> "ExplainProfile":
         """Return the profile in a release, see Profile.under."""
         scheduler = self.scheduler.under(rules) if self.scheduler is not None else None
-        return ExplainProfile(self.profile.under(rules), self.served.under(rules), scheduler)
+        return ExplainProfile(self.profile.under(rules), self.served.under(rules), scheduler, self.ranked)
 
     def of_pod(self, mirror: ClusterMirror, pod: Pod) -> "ExplainProfile":
         """Return the profile for a pod, see Profile.of_pod."""
         profile = self.profile.of_pod(mirror, pod)
         scheduler = self.scheduler.of_pod(mirror, pod) if self.scheduler is not None else None
-        if profile is self.profile and scheduler is self.scheduler:
+        ranked = self.ranked & {pod.scheduler_name}
+        if profile is self.profile and scheduler is self.scheduler and ranked == self.ranked:
             return self
-        return ExplainProfile(self.served if profile == self.served else profile, self.served, scheduler)
+        return ExplainProfile(self.served if profile == self.served else profile, self.served, scheduler, ranked)
 
     @property
     def configured(self) -> SchedulerRules | None:
@@ -152,7 +156,8 @@ class ExplainProfile(msgspec.Struct, frozen=True):
         """Return the program that scores by a plugin."""
         if self.configured is not None:
             return _judge(plugin, self.configured.scores, self.configured.extender_scores)
-        return Judge.KINDRED if any(each.name == plugin for each, _ in self.served.scores) else Judge.SCHEDULER
+        scored = any(each.name == plugin for each, _ in self.served.scores) or (plugin == DEVICES.name and self.ranked)
+        return Judge.KINDRED if scored else Judge.SCHEDULER
 
 
 def _judge(plugin: str, scheduler: frozenset[str], extender: frozenset[str]) -> Judge:
@@ -166,12 +171,18 @@ def served_alone(profile: Profile) -> ExplainProfile:
     return ExplainProfile(profile, profile)
 
 
-def every_rule(served: Profile, arguments: Arguments = NO_ARGUMENTS, *, devices_score: bool = True) -> ExplainProfile:
+def every_rule(
+    served: Profile,
+    arguments: Arguments = NO_ARGUMENTS,
+    *,
+    devices_score: bool = True,
+    ranked: frozenset[str] = frozenset(),
+) -> ExplainProfile:
     """Return the explained profile: the serving profile, the rest of the profile `full`, and the plugin of devices.
 
     Plugins of the serving profile keep their arguments and weights. Those that `full` does not have come last. A plugin
-    that is part of a served composite does not run twice. `devices_score` is false if no scores of kube-scheduler
-    count, because it gets one node. Raises ProfileError for invalid arguments.
+    that is part of a served composite does not run twice. `devices_score` is false if Kindred decides, and
+    for no pod with devices. `ranked`: see ExplainProfile. Raises ProfileError for invalid arguments.
     """
     full = full_profile(arguments)
     filters = {each.name: each for each in served.filters}
@@ -183,4 +194,4 @@ def every_rule(served: Profile, arguments: Arguments = NO_ARGUMENTS, *, devices_
         profile = served
     else:
         profile = Profile(tuple(every_filter.values()), tuple(every_score.values()), full.in_default_order)
-    return ExplainProfile(with_devices(profile, scores=devices_score), served)
+    return ExplainProfile(with_devices(profile, scores=devices_score), served, ranked=ranked)

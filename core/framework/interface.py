@@ -7,7 +7,7 @@ Score take the whole batch, because a call per node would cost more than the com
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -207,6 +207,16 @@ class FilterPlugin(Plugin, ABC, Generic[FilterState]):
         return None
 
 
+class DeviceAmounts(Protocol):
+    """How many devices nodes have for extended resources."""
+
+    def backs(self, resource: str, /) -> bool:
+        """Return whether devices provide a resource."""
+
+    def of(self, resource: str, batch: NodeBatch, /) -> tuple[Int64Array, Int64Array] | None:
+        """Return for each node how many devices it has, and how many are allocated. None: it is not known."""
+
+
 class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     """A priority. The state from `pre_score` is stale after the next event."""
 
@@ -215,6 +225,8 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     """Whether a node's raw score is independent of the other nodes of the request, so that it can be cached."""
     normalizes_alone: bool = False
     """Whether a node's normalised score is independent of the other nodes of the request."""
+    may_count_devices: bool = False
+    """Whether its arguments name a resource that devices may provide."""
 
     @abstractmethod
     def pre_score(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch, /) -> tuple[Status, ScoreState | None]:
@@ -223,6 +235,14 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     @abstractmethod
     def score(self, state: ScoreState, batch: NodeBatch, /) -> Int64Array:
         """Return the raw score of every node of the batch."""
+
+    def counts_devices(self, _amounts: DeviceAmounts, _pod: Pod, /) -> bool:
+        """Return whether the score for a pod depends on devices. Responses count them only to choose a node."""
+        return False
+
+    def with_devices(self, state: ScoreState, _amounts: DeviceAmounts, /) -> ScoreState:
+        """Return the state of `pre_score` that counts devices, too."""
+        return state
 
     def scores_in(self, _rules: Rules, /) -> bool:
         """Return whether the plugin scores in a release."""

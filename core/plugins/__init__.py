@@ -6,6 +6,7 @@ from typing import Final
 from core.framework.interface import FilterPlugin, Plugin, ScorePlugin
 from core.plugins import in_tree
 from core.plugins.dynamicresources.plugin import DynamicResources
+from core.plugins.dynamicresources.totals import DeviceTotals
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.load.load_plugin import LoadVariationRiskBalancing, TargetLoadPacking
@@ -75,7 +76,10 @@ PLUGINS: Final[Mapping[str, type[Plugin]]] = {
 """Every plugin that a profile may have, kube-scheduler's in its order. Made without arguments, a plugin has upstream's
 defaults."""
 DEVICES: Final = DynamicResources
-"""The plugin that only explanations judge by. What it allocates is known in kube-scheduler alone until it is bound, so
-no response to a scheduler depends on it."""
+"""The plugin that allocates devices in kube-scheduler. What it has allocated is known there alone until it is bound, so
+no verdict in a response depends on devices. Explanations judge by it. Its score ranks the nodes that kube-scheduler's
+own plugin has passed, see core/device_ranking.py."""
+DEVICE_TOTALS: Final = DeviceTotals
+"""Counts the devices of nodes for scores by resources."""
 EXPLAINED: Final[Mapping[str, type[Plugin]]] = {**PLUGINS, DEVICES.name: DEVICES}
 """Every plugin that explanations judge by."""

@@ -346,7 +346,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     _difference(
         "",
         "DynamicResources",
-        "scores; it stays kube-scheduler's own plugin in every registration",
+        "scores; with decide Kindred does, and else kube-scheduler's own plugin alone",
         "k8s.io/kubernetes pkg/scheduler/apis/config/v1/default_plugins.go",
         _since(v1_34=_words("no"), v1_35=_words("with weight 2")),
     ),

@@ -328,6 +328,28 @@ def test_a_pod_without_a_device_waits_for_one_or_has_the_reason(cluster: Cluster
     assert_followed(kindred)
 
 
+@pytest.mark.parametrize("mode", [LISTED_NODES, ANY_NODE])
+def test_a_pod_gets_the_node_with_the_device_that_it_prefers(cluster: Cluster, mode: str) -> None:
+    """The other nodes have its second choice. kube-scheduler passes all, and scores none."""
+    number, preferred = 12, 7
+    cluster.api.create_all(NODES, [node(index) for index in range(number)])
+    models = [[PAIR, SINGLE] if index == preferred else [PAIR, APART] for index in range(number)]
+    cluster.api.create_all(SLICES, [resource_slice(f"node-{index:04}", each) for index, each in enumerate(models)])
+    alternatives = [
+        {"name": model, "deviceClassName": ANY_DEVICE, "selectors": [_cel(_is_model(model))]}
+        for model in (SINGLE, PAIR)
+    ]
+    requests = [{"name": "wanted", "firstAvailable": alternatives}]
+    cluster.api.create(CLAIMS, _made("ResourceClaim", "first", devices={"requests": requests}))
+    kindred = start_kindred(cluster, MODES[mode])
+    cluster.start_scheduler(MODES[mode].config(kindred.url))
+    assert cluster.place(claiming("first", "first", schedulerName=CLAIMS_SCHEDULER)) == f"node-{preferred:04}"
+    (claim_of_pod,) = cluster.api.items(CLAIMS)
+    assert claim_of_pod["status"]["allocation"]["devices"]["results"][0]["request"] == f"wanted/{SINGLE}"
+    assert [*cluster.violations(), *cluster.rejections()] == []
+    assert_followed(kindred)
+
+
 def test_without_the_plugin_pods_have_no_devices_so_these_tests_can_fail(cluster: Cluster) -> None:
     cluster.api.create_all(NODES, [node(0), node(1)])
     cluster.api.create(SLICES, resource_slice("node-0001", [SINGLE, GPU]))

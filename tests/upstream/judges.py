@@ -15,6 +15,7 @@ import yaml
 
 from app.scheduler_configuration.scheduler_config import load_scheduler_config
 from app.scheduler_configuration.schema import POINTS, Profile
+from core.plugins import DEVICES
 from core.profile import parse_profile
 from core.releases.release import RELEASES
 from tests.markdown import table
@@ -131,9 +132,15 @@ PLUGINS: Final[Sequence[Row]] = (
     _plugin("VolumeBinding", "reserve preBind", Judge.CLAIMS, "for claims that are not bound yet"),
     _plugin(
         "DynamicResources",
-        "preEnqueue preFilter filter postFilter score reserve preBind",
+        "preEnqueue preFilter filter postFilter reserve preBind",
         Judge.CLAIMS,
         "for spec.resourceClaims, and for resources that a DeviceClass stands for",
+    ),
+    _plugin(
+        "DynamicResources",
+        "score",
+        Judge.CLAIMS,
+        "for claims with alternatives (`firstAvailable`). With decide, kube-scheduler gets one node and scores none",
     ),
     _plugin("DynamicResources", "podGroupPostFilter", Judge.GROUPS, "for claims of a PodGroup"),
     _plugin(
@@ -203,7 +210,8 @@ def registrations() -> Iterator[Registration]:
             runs |= {(plugin.name, point) for plugin, _ in plugins.scores for point in ("preScore", "score")}
         for profile in config.profiles:
             title = f"{name}, `{profile.name}`" if len(config.profiles) > 1 else name
-            yield Registration(title, profile, frozenset(runs))
+            ranks = "decide" in settings and in_tree(profile, DEVICES.name, "score")
+            yield Registration(title, profile, frozenset(runs | ({(DEVICES.name, "score")} if ranks else set())))
 
 
 def plugins_table() -> str:

@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -95,6 +95,10 @@ class Inventory:
         """Pools whose counters may have become odd, or no longer are."""
         self._seen_by: defaultdict[PoolID, set[int]] = defaultdict(set)
         self.extended: dict[str, DeviceClass] | None = None
+        self.matching: dict[str, Any] = {}
+        """Slice -> its devices that the class of an extended resource selects. See totals.py."""
+        self.uses: Counter[PoolID] = Counter()
+        """How often what is allocated of a pool has changed."""
         self.made_for: dict[str, dict[str, ResourceClaim]] = {}
         """UID of a pod -> the claims that kube-scheduler made for its extended resources, by name."""
         self._outcomes.clear()
@@ -174,6 +178,7 @@ class Inventory:
             self._changed_use(pool_id)
 
     def _changed_use(self, pool_id: PoolID) -> None:
+        self.uses[pool_id] += 1
         self._touch(self._seen_by.get(pool_id, ()))
         pools = self._pools.get(pool_id, {}).values()
         for pool in pools:
@@ -209,6 +214,7 @@ class Inventory:
             self._pools.pop(pool_id, None)
             self._wholes.pop(pool_id, None)
             self._devices.pop(each.name, None)
+            self.matching.pop(each.name, None)
             if self._slices.is_counted(each) or pool_id in self._slices.counted:
                 self._uncertain.add(pool_id)
             if self._slices.is_shared(each):
@@ -266,6 +272,10 @@ class Inventory:
             raise found
         return found
 
+    def has_read(self, slot: int) -> bool:
+        """Return whether the pools of a node are known, so that `pools_of` takes no time."""
+        return slot in self._of_node
+
     def pools_seen_by(self, node: Node) -> tuple[Pool, ...]:
         """Return the pools of any node. Raises PoolError."""
         seen, key = self._slices.seen_by(node)
@@ -307,19 +317,20 @@ class Inventory:
             whole = self._whole(pool_id, slices)
             if whole is None:
                 return None
-            pool = known[key] = built(pool_id, slices, whole, self.gates, self._devices_of)
+            pool = known[key] = built(pool_id, slices, whole, self.gates, self.devices_of)
         return pool
 
     def _whole(self, pool_id: PoolID, slices: list[ResourceSlice]) -> Whole | None:
         if not self.gates.looks_further or len(slices) == slices[0].slice_count:
-            return Whole(slices, self.gates, self._devices_of)
+            return Whole(slices, self.gates, self.devices_of)
         known, generation = self._wholes.setdefault(pool_id, {}), slices[0].generation
         if generation not in known:
             every = self._slices.all_of(pool_id, generation)
-            known[generation] = None if every is None else Whole(every, self.gates, self._devices_of)
+            known[generation] = None if every is None else Whole(every, self.gates, self.devices_of)
         return known[generation]
 
-    def _devices_of(self, each: ResourceSlice) -> Sequence[PoolDevice]:
+    def devices_of(self, each: ResourceSlice) -> Sequence[PoolDevice]:
+        """Return the devices of a slice, with all their taints."""
         devices = self._devices.get(each.name)
         if devices is None:
             tainted = zip(each.devices, self._taints(each), strict=True)
@@ -373,7 +384,16 @@ class Inventory:
         return whole.available
 
     def _is_allocated(self, each: PoolDevice) -> bool:
-        return each.id in self.taken or each.id in self.shares
+        return self.is_allocated(each.id)
+
+    def is_allocated(self, device: DeviceID) -> bool:
+        """Return whether a claim has the device, alone or with others."""
+        return device in self.taken or device in self.shares
+
+    @property
+    def slices(self) -> Iterable[ResourceSlice]:
+        """All slices."""
+        return self._mirror.objects(ResourceSlice).values()
 
     # Nodes that are alike.
 

@@ -24,6 +24,7 @@ from core.objects.pod import Pod
 from core.objects.pod_requests import may_be_devices
 from core.plugins.dynamicresources.alike import Outcomes
 from core.plugins.dynamicresources.allocator import (
+    MAX_STEPS,
     AllocationError,
     OnThisNodeError,
     Result,
@@ -50,8 +51,24 @@ NOT_AVAILABLE: Final = Status(_REJECTED, ("resourceclaim not available on the no
 STALE_CLAIM: Final = Status(_REJECTED, ("cannot schedule extended resource claim",))
 CANNOT_FIT: Final = Status(_REJECTED, ("cannot fit resource",))
 _OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
-_MAX_STEPS: Final = 200_000
-"""Steps of all searches of one request. After that, nodes that are not judged yet are undecided."""
+_TOO_LONG: Final = "the search for devices takes too long"
+
+
+class Bound(NamedTuple):
+    """How many steps the searches of one request may take (MAX_STEPS). Then all other nodes are undecided."""
+
+    steps: int
+    of_a_node: int = 0
+    """What a node counts whose outcome is not known."""
+    of_a_read: int = 0
+    """What it counts more if its pools are not known either."""
+    of_a_search: int = 0
+    """What the beginning of a search counts."""
+
+
+_TO_JUDGE: Final = Bound(200_000)
+TO_SCORE: Final = Bound(3_000, of_a_node=2, of_a_read=10, of_a_search=20)
+"""About 6 ms, because a decision waits for it. Outcomes are kept, so the next decision continues with other nodes."""
 
 
 class Outcome(NamedTuple):
@@ -68,7 +85,7 @@ _FITS: Final = Outcome(SUCCESS)
 class Claims:
     """The claims of an incoming pod, for all nodes. Stale after the next event."""
 
-    def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
+    def __init__(self, mirror: ClusterMirror, pod: Pod, bound: Bound = _TO_JUDGE) -> None:
         """Raise ClaimError if no node can do."""
         self.inventory = mirror.derived(Inventory)
         self.gates = self.inventory.gates
@@ -79,6 +96,7 @@ class Claims:
         self.all: list[ResourceClaim] = [*self.named, *(() if self.special is None else (self.special,))]
         self._extended = extended(pod) if self.special is not None else {}
         self._demands: dict[frozenset[str] | None, Demand] = {}
+        self._bound = bound
         self.steps = 0
         for claim in self.all:
             if claim.allocation is not None:
@@ -88,7 +106,7 @@ class Claims:
                 refuse_unknown_classes(mirror, claim)
         self.must_allocate = any(claim.allocation is None for claim in self.all)
         self.undecided: dict[str, str] = {}
-        """Names of nodes that pass because they could not be judged, with the reason."""
+        """Names of nodes that could not be judged, with the reason. They pass, and no score counts."""
         self.survey: Survey | None = None
         """What an explanation has counted."""
 
@@ -105,8 +123,6 @@ class Claims:
                 return _FITS
         unavailable = any(self._is_unavailable(claim, node) for claim in self.all)
         outcome = self._allocated(slot, node, provided) if self.must_allocate else _FITS
-        if outcome.undecided:
-            self.undecided[node.name] = outcome.undecided
         return Outcome(NOT_AVAILABLE) if unavailable and outcome.status is SUCCESS else outcome
 
     def provided(self, node: Node) -> frozenset[str] | None:
@@ -144,14 +160,20 @@ class Claims:
 
     def _allocated(self, slot: int, node: Node, provided: frozenset[str] | None) -> Outcome:
         """Search, or take the outcome of a node whose pools are alike."""
+        if self._bound.of_a_node:
+            self.steps += self._bound.of_a_node + (0 if self.inventory.has_read(slot) else self._bound.of_a_read)
+            if self.steps > self._bound.steps:
+                return self._undecided(node, _TOO_LONG)
         try:
             demand = self.needs_of(provided)
             pools = self.pools_of(slot, node)
         except UndecidedError as error:
-            return Outcome(SUCCESS, undecided=str(error))
+            return self._undecided(node, str(error))
         except PoolError as error:
             return Outcome(Status(Code.ERROR, (f"gather pool information: {error}",)))
         for pool in pools:
+            if pool.usage is None:
+                self.steps += len(pool.devices) // _DEVICES_IN_A_STEP
             self.inventory.usage_of(pool)
         key = self.inventory.alike.key_of(pools, demand.reads)
         known = demand.known
@@ -166,9 +188,12 @@ class Claims:
             known.keep(outcome, key, slot, self.inventory.now)
         return outcome
 
-    def of_batch(self, batch: NodeBatch) -> tuple[list[Outcome], Int64Array]:
-        """Return outcomes, and for each node of a batch the place of its own among them."""
-        known = self._known_of(batch)
+    def of_batch(self, batch: NodeBatch, *, to_score: bool = False) -> tuple[list[Outcome], Int64Array]:
+        """Return outcomes, and for each node of a batch the place of its own among them.
+
+        For a score only the search counts, and not whether claims that are allocated already are available there.
+        """
+        known = self._known_of(batch, to_score=to_score)
         if known is None:
             return [*_outcomes(self, batch)], np.arange(len(batch))
         places = known.places(batch.slots, self.inventory.changed_at)
@@ -176,7 +201,8 @@ class Claims:
         if not len(missing):
             return known.listed, places
         nodes = self.inventory.nodes
-        found = [self.on(slot, nodes[slot]) for slot in batch.slots[missing].tolist()]
+        slots = batch.slots[missing].tolist()
+        found = [self._allocated(each, nodes[each], None) if to_score else self.on(each, nodes[each]) for each in slots]
         distinct = {outcome: place for place, outcome in enumerate(dict.fromkeys(found))}
         listed = [*known.listed, *distinct]
         places = known.places(batch.slots, self.inventory.changed_at)
@@ -185,9 +211,11 @@ class Claims:
             return [*_outcomes(self, batch)], np.arange(len(batch))
         return listed, places
 
-    def _known_of(self, batch: NodeBatch) -> Outcomes | None:
+    def _known_of(self, batch: NodeBatch, *, to_score: bool) -> Outcomes | None:
         """Return what is known, if nothing but devices decides, and all nodes are known."""
-        if batch.unmirrored or self.special is not None or any(each.allocation is not None for each in self.all):
+        if batch.unmirrored or self.special is not None:
+            return None
+        if not to_score and any(each.allocation is not None for each in self.all):
             return None
         try:
             return self.needs_of(None).known
@@ -199,22 +227,29 @@ class Claims:
         return self.inventory.pools_seen_by(node) if slot == NO_SLOT else self.inventory.pools_of(slot, node)
 
     def _searched(self, need: list[ClaimNeeds], pools: Sequence[Pool], node: Node) -> Outcome:
-        if self.steps > _MAX_STEPS:
-            return Outcome(SUCCESS, undecided="the search for devices takes too long")
+        left = self._bound.steps - self.steps
+        if left < 0:
+            return self._undecided(node, _TOO_LONG)
         search = Search(need, pools, [self.inventory.usage_of(pool) for pool in pools], node, self.gates)
+        self.steps += self._bound.of_a_search
+        begun = search.steps = max(0, MAX_STEPS - left)
         try:
             found = search.run()
         except UndecidedError as error:
-            return Outcome(SUCCESS, undecided=str(error))
+            return self._undecided(node, str(error))
         except AllocationError as error:
             return Outcome(Status(Code.ERROR, (str(error),)))
         except OnThisNodeError as error:
             return Outcome(Status(_REJECTED, (str(error),)))
         finally:
-            self.steps += search.steps
+            self.steps += search.steps - begun
         if not found:
             return Outcome(CANNOT_ALLOCATE)
         return Outcome(SUCCESS, sum(map(_score_of, search.results)))
+
+    def _undecided(self, node: Node, why: str) -> Outcome:
+        self.undecided[node.name] = why
+        return Outcome(SUCCESS, undecided=why)
 
     def score_of_allocated(self) -> int:
         """Return the score of the claims that were allocated before. Upstream computeScore."""
@@ -234,6 +269,10 @@ class Demand(NamedTuple):
     claims: list[ClaimNeeds]
     reads: Reads | None
     known: Outcomes
+
+
+_DEVICES_IN_A_STEP: Final = 8
+"""As many are looked at in the time of a step to see what is allocated of a pool."""
 
 
 def _unversioned(each: Any) -> Any:  # noqa: ANN401  # of any of the four kinds
@@ -289,7 +328,7 @@ _INVALIDATED_BY: Final = (
 class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claims]):
     """Judges the devices of a node for the claims and extended resources of a pod, as the in-tree plugin.
 
-    Only explanations judge by it. See DEVICES of core.plugins.
+    See DEVICES of core.plugins for what depends on it.
     """
 
     name = NAME
@@ -342,6 +381,16 @@ class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claim
             return True
         return bool(pod.extended_requests) and pod.uid in mirror.derived(Inventory).made_for
 
+    def prefers_nodes(self, mirror: ClusterMirror, pod: Pod) -> bool:
+        """Return whether scores may differ by node: whether a claim that is to be allocated has alternatives."""
+        if not pod.resource_claims or not self.scores_in(mirror.rules):
+            return False
+        try:
+            claims = claims_of(mirror, pod)
+        except ClaimError:
+            return False
+        return any(request.first_available for each in claims if each.allocation is None for request in each.requests)
+
     def filter_versions(self, state: Claims) -> Versions:
         """Return the version of all devices, and what the pod's own claims say."""
         own = [(claim.requests, claim.constraints, claim.allocation) for claim in state.all]
@@ -353,11 +402,7 @@ class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claim
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Claims | None]:
         """Find the claims of the pod. SKIP without any."""
-        try:
-            claims = Claims(mirror, pod)
-        except ClaimError as error:
-            return error.status, None
-        return (SUCCESS, claims) if claims.all else (SKIP, None)
+        return _claims(mirror, pod, _TO_JUDGE)
 
     def filter(self, state: Claims, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch, once for all whose devices are alike."""
@@ -368,7 +413,7 @@ class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claim
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Claims | None]:
         """Find the claims of the pod. SKIP if none is to be allocated."""
-        status, claims = self.pre_filter(mirror, pod)
+        status, claims = _claims(mirror, pod, TO_SCORE)
         if claims is None or not claims.must_allocate or not claims.gates.scores:
             return (status if status.code is Code.ERROR else SKIP), None
         allocated = [claim for claim in claims.all if claim.allocation is None]
@@ -378,14 +423,22 @@ class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claim
         return SUCCESS, claims
 
     def score(self, state: Claims, batch: NodeBatch) -> Int64Array:
-        """Return for each node how early the chosen alternatives are among those of their requests."""
-        outcomes, places = state.of_batch(batch)
+        """Return how early the chosen alternatives of each node are among all. None counts if a node is undecided."""
+        outcomes, places = state.of_batch(batch, to_score=True)
         found: Int64Array = np.array([each.score for each in outcomes], np.int64)[places]
         return found + state.score_of_allocated()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Scale so that the highest score is 100."""
         return default_normalize(raw)
+
+
+def _claims(mirror: ClusterMirror, pod: Pod, bound: Bound) -> tuple[Status, Claims | None]:
+    try:
+        claims = Claims(mirror, pod, bound)
+    except ClaimError as error:
+        return error.status, None
+    return (SUCCESS, claims) if claims.all else (SKIP, None)
 
 
 def _outcomes(state: Claims, batch: NodeBatch) -> Iterator[Outcome]:

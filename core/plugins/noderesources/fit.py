@@ -7,7 +7,7 @@ are not scored, because upstream reads ResourceSlices and their allocations for 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from core.framework.interface import SUCCESS, Capacity, FilterPlugin, ScorePlugin, Status, Verdicts
+from core.framework.interface import SUCCESS, Capacity, DeviceAmounts, FilterPlugin, ScorePlugin, Status, Verdicts
 from core.framework.invalidation import InvalidationRule, Scope, node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -30,7 +30,7 @@ from core.plugins.noderesources.columns import (
 )
 from core.plugins.noderesources.explaining import NAME, ExplainedFit
 from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState, capacity_for
-from core.plugins.noderesources.strategies import ScoreState, in_range, scorer_of
+from core.plugins.noderesources.strategies import ScoreState, are_of_devices, in_range, may_be_of_devices, scorer_of
 
 LEAST_ALLOCATED: Final = ScoringStrategy()
 
@@ -101,6 +101,7 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
             raise ValueError("; ".join(errors))
         self._ignored = IgnoredResources(ignored_resources, ignored_resource_groups)
         self._resources = with_default_weights(scoring_strategy.resources)
+        self.may_count_devices = may_be_of_devices(self._resources)
         self._scorer = scorer_of(scoring_strategy)
         self.device_schedulers: Final = device_schedulers
         if device_schedulers != EVERY_SCHEDULER:
@@ -138,6 +139,14 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
         # Not the amounts of a pod on a node: upstream's scorer reads only the containers of the incoming pod.
         requests = {**pod.requests, **cpu_and_memory(pod.scored_requests)}
         return SUCCESS, ScoreState(mirror.derived(ResourceColumns), requests, non_zero=True)
+
+    def counts_devices(self, amounts: DeviceAmounts, pod: Pod) -> bool:
+        """Return whether devices provide a resource that counts for the pod."""
+        return are_of_devices(self._resources, amounts, pod)
+
+    def with_devices(self, state: ScoreState, amounts: DeviceAmounts) -> ScoreState:
+        """Return a state that counts devices."""
+        return state.with_devices(amounts)
 
     def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node by the strategy."""

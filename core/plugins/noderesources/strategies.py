@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from core.framework.interface import SKIP, SUCCESS, ScorePlugin, Status
+from core.framework.interface import SKIP, SUCCESS, DeviceAmounts, ScorePlugin, Status
 from core.framework.invalidation import InvalidationRule, Scope, node_update
 from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.cluster import ClusterMirror
@@ -19,6 +19,7 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Float64Array, Int64Array
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.pod_requests import may_be_devices
 from core.plugins.noderesources.arguments import (
     CPU_AND_MEMORY,
     MAX_CUSTOM_PRIORITY_SCORE,
@@ -89,17 +90,28 @@ def not_alone(_: Sequence[NodeAllocation]) -> None:
 class ScoreState:
     """The requests of one incoming pod for the scored resources. Stale after the next event."""
 
-    __slots__ = ("_columns", "_non_zero", "_requests")
+    __slots__ = ("_columns", "_devices", "_non_zero", "_requests")
 
-    def __init__(self, columns: ResourceColumns, request: Mapping[str, int], *, non_zero: bool) -> None:
-        """With `non_zero`, count existing pods with the cpu and memory that scoring assumes for them."""
+    def __init__(
+        self,
+        columns: ResourceColumns,
+        request: Mapping[str, int],
+        *,
+        non_zero: bool,
+        devices: DeviceAmounts | None = None,
+    ) -> None:
+        """With `non_zero`, count existing pods with the cpu and memory that scoring assumes for them.
+
+        `devices` count where a node has no amount of a resource. None: they do not count.
+        """
+        self._devices = devices
         self._columns = columns
         self._requests = request
         self._non_zero = non_zero
 
     def score(self, resources: Sequence[ScoredResource], scorer: Scorer, batch: NodeBatch) -> Int64Array:
         """Return the score of every node of the batch."""
-        if len(batch) == 1 and not batch.unmirrored:
+        if len(batch) == 1 and not batch.unmirrored and self._devices is None:
             score = self._score_of_one(resources, scorer, batch.slots.item(0))
             if score is not None:
                 return np.array([score], np.int64)
@@ -122,7 +134,17 @@ class ScoreState:
     def _allocations(self, resources: Sequence[ScoredResource], batch: NodeBatch) -> Iterator[Allocation]:
         for resource, request, requested in self._scored(resources):
             allocatable = self._columns.allocatable_of(resource.name, batch)
-            yield Allocation(resource.weight, allocatable, requested.at(resource.name, batch) + request, request)
+            in_use = requested.at(resource.name, batch)
+            found = None if self._devices is None else self._devices.of(resource.name, batch)
+            if found is not None:
+                devices, allocated = found
+                counted = (allocatable == 0) & (devices > 0)
+                allocatable, in_use = np.where(counted, devices, allocatable), np.where(counted, allocated, in_use)
+            yield Allocation(resource.weight, allocatable, in_use + request, request)
+
+    def with_devices(self, devices: DeviceAmounts) -> "ScoreState":
+        """Return a state that counts devices."""
+        return ScoreState(self._columns, self._requests, non_zero=self._non_zero, devices=devices)
 
     def _scored(self, resources: Sequence[ScoredResource]) -> Iterator[tuple[ScoredResource, int, AmountColumns]]:
         """Give the resources that count for this pod, how much it asks for, and the requests of the pods there."""
@@ -132,6 +154,20 @@ class ScoreState:
                 continue  # a rare resource must not move pods that do not request it
             non_zero = self._non_zero and resource.name in COMPUTE
             yield resource, request, self._columns.non_zero_requested if non_zero else self._columns.requested
+
+
+def may_be_of_devices(resources: Sequence[ScoredResource]) -> bool:
+    """Return whether a DeviceClass may provide one of some resources."""
+    return any(may_be_devices(each.name) for each in resources)
+
+
+def are_of_devices(resources: Sequence[ScoredResource], amounts: DeviceAmounts, pod: Pod) -> bool:
+    """Return whether devices provide one of the resources, and the pod requests it.
+
+    Upstream's BalancedAllocation panics if the class has selectors, because it has no cache for CEL (1.36, 1.37). Here
+    it counts the devices as NodeResourcesFit does.
+    """
+    return any(pod.requests.get(each.name) and amounts.backs(each.name) for each in resources)
 
 
 def in_range(scores: Int64Array) -> Int64Array:
@@ -273,9 +309,18 @@ class NodeResourcesBalancedAllocation(ScorePlugin[BalanceState]):
 
     def __init__(self, *, resources: Sequence[ResourceSpec] = CPU_AND_MEMORY) -> None:
         self._resources = with_default_weights(resources)
+        self.may_count_devices = may_be_of_devices(self._resources)
         errors = [*_errors(self._resources)]
         if errors:
             raise ValueError("; ".join(errors))
+
+    def counts_devices(self, amounts: DeviceAmounts, pod: Pod) -> bool:
+        """Return whether devices provide a resource that counts for the pod."""
+        return are_of_devices(self._resources, amounts, pod)
+
+    def with_devices(self, state: BalanceState, amounts: DeviceAmounts) -> BalanceState:
+        """Return a state that counts devices."""
+        return BalanceState(state.resources.with_devices(amounts), state.scorer)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, BalanceState | None]:
         """Collect the pod's requests. SKIP for a pod without any of the resources (kubernetes issue 129138)."""

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.settings.settings import Settings
@@ -11,7 +12,7 @@ from core.diagnosis.explained_profile import ExplainProfile, Judge
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, PodResourceClaim
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.profile import full_profile
+from core.profile import full_profile, with_devices
 from tests.app.commands.doctor.registrations import DECIDE, FULL_OFFLOAD, NEXT_TO, SCORE_OFFLOAD
 from tests.app.explain.configured import config_of, configured, names, with_args
 from tests.builders import expressed
@@ -132,12 +133,26 @@ def test_where_only_kindred_scores_its_weights_are_shown() -> None:
     assert weights(found) == {"NodeAffinity": 2, "ImageLocality": 1}
 
 
-def test_devices_are_scored_unless_kindred_answers_with_one_node() -> None:
-    for decide, scored in (("off", True), ("any-node", False)):
-        settings = Settings(profile="full", decide=decide)  # type: ignore[arg-type]  # one of its values
-        found = explained_profile(settings, create_profile(settings)).profile
-        assert ("DynamicResources" in {plugin.name for plugin, _ in found.scores}) is scored
-        assert "DynamicResources" in {plugin.name for plugin in found.filters}
+def test_devices_are_scored_unless_kindred_answers_with_one_node_and_no_scheduler_has_devices() -> None:
+    for decide, claims, scored in (("off", "", True), ("any-node", "", False), ("any-node", "claims", True)):
+        settings = Settings(profile="full", decide=decide, decide_claims_scheduler=claims)  # type: ignore[arg-type]  # one of its values
+        found = explained_profile(settings, create_profile(settings))
+        assert ("DynamicResources" in {plugin.name for plugin, _ in found.profile.scores}) is scored
+        assert "DynamicResources" in {plugin.name for plugin in found.profile.filters}
+        assert found.ranked == frozenset({claims} - {""})
+
+
+def test_for_the_scheduler_of_claims_kindred_scores_devices_with_the_default_weight() -> None:
+    document = {**DECIDE, "profiles": [*DECIDE["profiles"], {"schedulerName": "claims"}]}
+    decides = {"profile": "full", "decide": "any-node", "decide_claims_scheduler": "claims"}
+    pod = replace(CLAIMING, scheduler_name="claims")
+    found = explained(document, pod, **decides)
+    assert (weights(found)["DynamicResources"], found.judge_of_score("DynamicResources")) == (2, Judge.KINDRED)
+    assert [*weights(found)] == [plugin.name for plugin, _ in with_devices(full_profile()).scores]
+    assert off(found) == ([], [])
+    disabled = {"multiPoint": {"disabled": [{"name": "DynamicResources"}]}}
+    document["profiles"][-1]["plugins"] = disabled
+    assert "DynamicResources" not in weights(explained(document, pod, **decides))
 
 
 def test_where_kindred_decides_nothing_else_scores() -> None:

@@ -30,7 +30,7 @@ from tests.core.plugins.dynamicresources.world import (
 )
 
 NAME = "DynamicResources"
-NOT_EVALUATED = [{"cel": {"expression": '"%s-%d".format(["a", 1]) == "a-1"'}}]
+NOT_EVALUATED = [{"cel": {"expression": '"%x".format([255]) == "ff"'}}]
 FREE = [slice_of("s", [device("g0")])]
 KINDS: tuple[Kind, ...] = (DeviceClass, ResourceSlice, ResourceClaim, DeviceTaintRule)
 LACKS: Mapping[Kind, Missing] = {kind: Missing(f"no {kind.__name__}", "get it") for kind in KINDS}
@@ -39,16 +39,17 @@ GPU = "example.com/gpu"
 
 def mirror_of_case(case: V1, gates: Mapping[str, bool] | None = None) -> ClusterMirror:
     """Return the mirror of a case, whose nodes have room for pods."""
-    nodes = [each | {"status": {"allocatable": {"pods": "9"}}} for each in case["nodes"]]
+    nodes = [{**each, "status": {"allocatable": {"pods": "9"}, **each.get("status", {})}} for each in case["nodes"]]
     mirror = load(case["namespaces"], nodes, case["pods"])
     mirror.change_rules(rules_of(nearest(case["kubernetes"]).release, gates))
     members: dict[str, Kind] = {
         "deviceclasses": DeviceClass,
         "resourceslices": ResourceSlice,
         "resourceclaims": ResourceClaim,
+        "devicetaintrules": DeviceTaintRule,
     }
     for member, kind in members.items():
-        for each in case[member]:
+        for each in case.get(member, ()):
             mirror.apply(ClusterEvent("Add", RESOURCES[kind].decode(msgspec.json.encode(each))))
     return mirror
 
@@ -167,11 +168,26 @@ def test_alternatives_are_scored_where_kube_scheduler_scores() -> None:
         for part in parts
         if part is not None
     ] == [[(2, 87, Judge.SCHEDULER)], [(2, 100, Judge.SCHEDULER)]]
+    for scheduler, judge in (("claims", Judge.KINDRED), ("default-scheduler", Judge.SCHEDULER)):
+        ranked = diagnosis(
+            case, explained=every_rule(full_profile(), ranked=frozenset({"claims"})), schedulerName=scheduler
+        )
+        assert ranked.explained.judge_of_score(NAME) is judge
+        assert ranked.judge_of(NAME) is Judge.SCHEDULER
     decided = diagnosis(case, explained=every_rule(full_profile(), devices_score=False))
     assert NAME not in {plugin.name for plugin, _ in decided.profile.scores}
     before = diagnosis(case | {"kubernetes": "1.34"})
     assert NAME in {each.name for each in before.profile.filters}
     assert NAME not in {plugin.name for plugin, _ in before.profile.scores}
+
+
+def test_a_score_that_is_not_known_for_some_node_is_left_out_and_the_explanation_says_so() -> None:
+    preferred = {"name": "r", "firstAvailable": [alternative("odd", selectors=NOT_EVALUATED), alternative("any")]}
+    found = diagnosis(world(FREE, [claim([preferred])], nodes=2))
+    (why,) = {each.why for each in found.not_judged}
+    assert found.not_scored == [NotJudged(NAME, why)]
+    parts = [found.score(at) for at in found.fitting.tolist()]
+    assert {each.raw for part in parts if part is not None for each in part[1] if each.plugin == NAME} == {None}
 
 
 def test_gates_of_devices_are_those_of_a_release() -> None:

@@ -8,7 +8,100 @@ _ALLOCATOR: Final = ("test_allocator.py", "test_releases.py")
 _CEL: Final = ("test_selectors.py", "test_recorded_selectors.py")
 _STREAMS: Final = ("test_inventory.py", "test_devices.py")
 
+_RANKING: Final = ("test_device_ranking.py",)
+
 FAULTS: Final = (
+    Fault(
+        id="nodes-ranked-by-devices-that-nobody-allocates",
+        breaks="The score of devices ranks nodes for a scheduler without the plugin of devices.",
+        old="if not self._schedulers.have(pod.scheduler_name) or devices.unsupported(mirror.rules):",
+        new="if devices.unsupported(mirror.rules):",
+        tests=_RANKING,
+    ),
+    Fault(
+        id="nodes-ranked-by-devices-of-other-gates",
+        breaks="The score of devices ranks nodes where kube-scheduler allocates by an allocator that was not compared.",
+        old="if not self._schedulers.have(pod.scheduler_name) or devices.unsupported(mirror.rules):",
+        new="if not self._schedulers.have(pod.scheduler_name):",
+        tests=_RANKING,
+    ),
+    Fault(
+        id="nodes-ranked-by-devices-that-are-not-synced",
+        breaks="Nodes whose ResourceSlices are not in the mirror yet lose against others.",
+        old="return not devices.reads_to_score(mirror, pod, missing)",
+        new="return True",
+        tests=_RANKING,
+    ),
+    Fault(
+        id="node-that-was-not-judged-scored",
+        breaks="A node whose devices could not be judged gets the score 0, and all others win against it.",
+        old="return None if self._devices.undecided(state) else found",
+        new="return found",
+        tests=_RANKING,
+    ),
+    Fault(
+        id="score-of-a-node-that-was-not-judged-explained",
+        breaks="An explanation has scores of devices that do not count in a decision.",
+        old="self.unscored[plugin.name], found = unknown, None",
+        new="self.unscored[plugin.name] = unknown",
+        tests=("diagnosis/test_devices.py",),
+    ),
+    Fault(
+        id="decision-looks-for-devices-on-every-node",
+        breaks="One decision looks at the devices of every node of a large cluster.",
+        old="            if self.steps > self._bound.steps:\n",
+        new="            if self.steps < 0:\n",
+        tests=_RANKING,
+    ),
+    Fault(
+        id="decision-waits-for-a-whole-search",
+        breaks="The search of a decision takes as long as that of an explanation.",
+        old="begun = search.steps = max(0, MAX_STEPS - left)",
+        new="begun = search.steps",
+        tests=_RANKING,
+    ),
+    Fault(
+        id="claims-of-a-pod-scored-as-available",
+        breaks="A decision judges all nodes anew because one of two claims is allocated already.",
+        old="        if not to_score and any(each.allocation is not None for each in self.all):",
+        new="        if any(each.allocation is not None for each in self.all):",
+        tests=_RANKING,
+    ),
+    Fault(
+        id="devices-not-counted-in-scores-by-resources",
+        breaks="A node is scored as if it had no devices of an extended resource.",
+        old="counted = (allocatable == 0) & (devices > 0)",
+        new="counted = (allocatable != 0) & (devices > 0)",
+        tests=_RANKING,
+    ),
+    Fault(
+        id="devices-counted-for-a-response-to-prioritize",
+        breaks="An explanation of scores that Kindred returns to prioritize counts devices, and the response does not.",
+        old="if plugin.may_count_devices and (ranks or self.explained.judge_of_score(plugin.name) is Judge.SCHEDULER):",
+        new="if plugin.may_count_devices:",
+        tests=_RANKING,
+    ),
+    Fault(
+        id="allocated-devices-counted-once",
+        breaks="Devices that were allocated later still count as free in scores by resources.",
+        old="        if matching.use != use:",
+        new="        if matching.use < 0:",
+        tests=("test_totals.py",),
+    ),
+    Fault(
+        id="devices-of-a-changed-slice-counted",
+        breaks="The devices of an earlier state of a slice are counted.",
+        old="            self.matching.pop(each.name, None)\n",
+        new="",
+        tests=("test_totals.py",),
+    ),
+    Fault(
+        id="objects-of-devices-not-followed-for-decisions",
+        breaks="Without an admin port no node is ranked by devices.",
+        old="(*needed, *explained, *ranked, *own, *groups)",
+        new="(*needed, *explained, *own, *groups)",
+        tests=("test_device_scores.py",),
+    ),
     Fault(
         id="device-in-use-of-another-claim-taken",
         breaks="A request takes a device that another request of the pod has taken.",
@@ -61,7 +154,7 @@ FAULTS: Final = (
     Fault(
         id="long-search-refuses-the-node",
         breaks="A search that is too long refuses the node, although devices may be free.",
-        old="        except UndecidedError as error:\n            return Outcome(SUCCESS, undecided=str(error))\n"
+        old="        except UndecidedError as error:\n            return self._undecided(node, str(error))\n"
         "        except AllocationError",
         new="        except UndecidedError as error:\n            return Outcome(CANNOT_ALLOCATE)\n"
         "        except AllocationError",

@@ -238,7 +238,7 @@ FAULTS: Final = (
     ),
     Fault(
         id="devices-in-profiles",
-        breaks="Responses to schedulers depend on devices, of which kube-scheduler alone knows those in flight.",
+        breaks="Verdicts in responses depend on devices, of which kube-scheduler alone knows those in flight.",
         old="issubclass(each, FilterPlugin | ScorePlugin) and each is not DynamicResources",
         new="issubclass(each, FilterPlugin | ScorePlugin)",
         tests=("test_profile_text.py",),
@@ -295,8 +295,8 @@ FAULTS: Final = (
     Fault(
         id="devices-scored-beside-a-decision",
         breaks="An explanation adds a score of kube-scheduler, which gets one node and scores none.",
-        old='devices_score=settings.decide == "off")',
-        new="devices_score=True)",
+        old='    scores = settings.decide == "off" or bool(ranked)\n',
+        new="    scores = True\n",
         tests=("test_scheduler_profiles.py",),
     ),
     Fault(
