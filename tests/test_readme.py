@@ -56,10 +56,10 @@ def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, respo
 
 @pytest.mark.parametrize(("command", "rendered"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
 def test_the_service_that_the_readme_starts_explains_the_same(command: str, rendered: str, demo: DemoServer) -> None:
-    loaded, _, explained = rendered.partition("\n")
+    loaded, pod, explained = rendered.partition("\nPod ")
     assert loaded.startswith("Loaded ")  # only `kindred serve` prints it at the start
     output = CliRunner().invoke(cli.main, shlex.split(command.replace("--demo", f"--server {demo.admin}"))).output
-    assert_rendered(output, explained)
+    assert_rendered(output, f"{pod[1:]}{explained}")
 
 
 def test_make_run_serves_the_demo() -> None:

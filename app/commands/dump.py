@@ -15,7 +15,7 @@ import msgspec
 from app.commands.admin_client import Access
 from app.commands.manifests import InputError, read_input
 from app.commands.options import OF_EXPLANATIONS, refuse_options
-from app.commands.output import print_line
+from app.commands.output import print_line, print_lines, wrapped
 from app.demo import demo_cluster
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
@@ -269,7 +269,7 @@ class _Reading:
 
 def _report(summary: SnapshotSummary, adding: str) -> None:
     _print_problems("Invalid", summary.invalid)
-    print_line(f"Loaded {summary}", err=True)
+    print_lines(wrapped(f"Loaded {summary}"), err=True)
     lacks: tuple[str, Kind] | None = None
     if not summary.taken["Node"]:
         lacks = "the dump has no node, so no pod fits anywhere", Node

@@ -160,8 +160,8 @@ def test_a_folder_is_all_its_files_of_json_and_yaml_and_the_others_are_named(tmp
     assert result.stderr == (
         "Left out: etcd_info/endpoint_status.json: [0].kind: required\n"
         "Left out: monitoring/alerts.json: kind: required, found status, data\n"
-        "Loaded 1 nodes, 1 pods, 0 namespaces (1 pods pending or ended: not counted); "
-        "1 there more than once (the newest counts)\n"
+        "Loaded 1 nodes, 1 pods, 0 namespaces (1 pods pending or ended: not counted); 1\n"
+        "  there more than once (the newest counts)\n"
     )
 
 
