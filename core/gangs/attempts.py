@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.framework.evaluation import Evaluation, FreshEvaluation, weighted_sums
-from core.framework.interface import Verdicts
+from core.framework.interface import AnyFilter, Verdicts
 from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
@@ -53,6 +53,9 @@ class MemberClass(NamedTuple):
         return self._replace(nodes=nodes.part(np.flatnonzero(np.isin(nodes.slots, self.nodes.slots))))
 
 
+_END: Final = (-1, "")
+
+
 class Search:
     """Depth-first search over the places of members, with backtracking."""
 
@@ -76,11 +79,16 @@ class Search:
         """Whether all members have a node."""
         return len(self._path) == self._members
 
-    def step(self) -> bool:
-        """Place one more member, after backtracking as far as needed. False: no placement is left to try."""
+    def step(self) -> bool | None:
+        """Place one more member, after backtracking as far as needed. False: no placement is left to try.
+
+        None: there was no node for a member, and other members come next.
+        """
         while self._moves:
-            move = next(self._moves[-1], None)
+            move = next(self._moves[-1], _END)
             if move is None:
+                return None
+            if move is _END:
                 self._go_back()
                 continue
             state = frozenset(Counter([*self._path, move]).items())
@@ -103,13 +111,17 @@ class Search:
             self._taken[place] -= 1
             self._fork.revert_to(self._savepoints.pop())
 
-    def _possible(self) -> Iterator[tuple[int, str]]:
-        """Yield the possible next moves. The caller must restore the mirror before it takes the next move."""
+    def _possible(self) -> Iterator[tuple[int, str] | None]:
+        """Yield the possible next moves, and None after those of a class.
+
+        The caller must restore the mirror before it takes the next move.
+        """
         left = [place for place, each in enumerate(self._classes) if self._taken[place] < len(each.pods)]
         for place in left if self._in_any_order else left[:1]:
             each = self._classes[place]
             for node in self._candidates(each, each.pods[self._taken[place]]):
                 yield place, node
+            yield None
 
 
 def classes_of(members: Sequence[Pod], of_first: NodeBatch | None) -> list[MemberClass]:
@@ -196,6 +208,8 @@ class Attempts:
         self._profile = profile
         self._evaluate = evaluate
         self._choose = choose
+        filters = tuple(each for each in profile.filters if _judges_by_other_nodes(each))
+        self._about_pods = Profile(filters, ())
 
     @property
     def profile(self) -> Profile:
@@ -249,6 +263,13 @@ class Attempts:
         fits: BoolArray = filter_nodes(self._profile, self._evaluation(pod, batch), batch).codes == 0
         return fits
 
+    def fits_still(self, pod: Pod, node: str, *, has_changed: bool) -> bool:
+        """Return whether a node that fitted the pod does so now. `has_changed`: the node or its pods are others now."""
+        of_volumes = pod.volumes or pod.claims_resources
+        profile = self._profile if has_changed or of_volumes else self._about_pods
+        evaluation = FreshEvaluation(self.mirror, pod)
+        return bool(filter_nodes(profile, evaluation, self.mirror.batch([node])).codes[0] == 0)
+
     def node_for(self, each: MemberClass, pod: Pod) -> str | Verdicts:
         """Return the best node for one more member of a class, or the verdicts if no node fits."""
         batch = self._nodes(each)
@@ -276,7 +297,7 @@ class Attempts:
         return any(
             evaluation.verdicts(plugin, nowhere) is not None
             for plugin in self.profile.filters
-            if any(rule.kind is Pod and rule.scope is not Scope.NODE for rule in plugin.invalidated_by)
+            if _judges_by_other_nodes(plugin)
         )
 
     def _greedy(self, fork: Fork, classes: Sequence[MemberClass]) -> Steps[Shortfall | None]:
@@ -297,7 +318,9 @@ class Attempts:
         """Place all members by trying everything; return whether that is possible, None: the steps did not suffice."""
         search = Search(fork, classes, self._candidates)
         for _ in range(max_steps):
-            if not search.step():
+            while (has_moved := search.step()) is None:
+                yield
+            if not has_moved:
                 return False
             self.steps += 1
             if search.is_done:
@@ -315,3 +338,8 @@ class Attempts:
         part = batch.part(fitting)
         sums = weighted_sums(self.profile.scores, evaluation, part)
         return [part.names[place] for place in np.argsort(-sums, kind="stable").tolist()]
+
+
+def _judges_by_other_nodes(plugin: AnyFilter) -> bool:
+    """Return whether a filter judges a node by pods on other nodes, too."""
+    return any(rule.kind is Pod and rule.scope is not Scope.NODE for rule in plugin.invalidated_by)

@@ -201,6 +201,7 @@ class FewestDomains:
         classes = [each.within(nodes) for each in self._classes]
         failed = (yield from self._attempts.place(self._fork, classes, max_steps)) is not None
         self._left -= self._attempts.steps - before + failed
+        yield
         return not failed
 
     # Domains and placements.

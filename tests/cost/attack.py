@@ -9,10 +9,11 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 Object: TypeAlias = dict[str, Any]
-Way: TypeAlias = Literal["pod", "question", "explain", "objects", "manifest", "wire"]
+Way: TypeAlias = Literal["pod", "question", "explain", "objects", "manifest", "gangs", "wire"]
 """`pod`: a v1.Pod, as a request of each verb and as a bound pod in the watch. `question`: ExtenderArgs. `explain`: the
 body of `POST /explain`. `objects`: v1 objects with `kind`, in the watch. `manifest`: the text of `POST
-/explain/manifest`. `wire`: bytes on a connection, as `tests.cost.exchange` sends them."""
+/explain/manifest`. `gangs`: pods without a node, which are members of gangs. `wire`: bytes on a connection, as
+`tests.cost.exchange` sends them."""
 
 
 class Attack(NamedTuple):

@@ -15,7 +15,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -65,17 +65,24 @@ class Recorder:
 
     def step(self, name: str, act: Callable[[], str]) -> None:
         """Call `act`, and report its cost. `act` returns a summary."""
+        self.longest(name, [act])
+
+    def longest(self, name: str, acts: Iterable[Callable[[], str]]) -> None:
+        """Call each of `acts`, and report the CPU time and the summary of the longest, and the memory of all."""
         self._tell(_Begun(name))
         _tidy_up()
         before = memory("VmRSS")
         _CLEAR.write_text(_RESET_HIGH_WATER)
-        began = time.process_time()
-        ended = ""
-        try:
-            reported = act()
-        except Exception as error:  # noqa: BLE001 - what must not happen is a find, too
-            reported, ended = "", f"{type(error).__name__}: {error}"[:_REPORTED]
-        cpu = time.process_time() - began
+        cpu, reported, ended = 0.0, "", ""
+        for act in acts:
+            began = time.process_time()
+            try:
+                summary = act()
+            except Exception as error:  # noqa: BLE001 - what must not happen is a find, too
+                summary, ended = "", f"{type(error).__name__}: {error}"[:_REPORTED]
+            spent = time.process_time() - began
+            if spent >= cpu:
+                cpu, reported = spent, summary
         peak = memory("VmHWM") - before
         _tidy_up()
         self._tell(_Done(Step(name, cpu, max(0, peak), memory("VmRSS") - before, reported, ended)))

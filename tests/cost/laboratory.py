@@ -7,8 +7,10 @@ feed. `tests.cost.live` measures the cost of HTTP itself with a running service.
 import asyncio
 import hashlib
 import json
+import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 import httpx
@@ -19,18 +21,25 @@ from app.objects.resources import RESOURCES, Resource
 from app.settings.limits import Limits
 from app.settings.settings import Settings
 from app.wiring.main import Service, create_service
+from core.equivalence.cache import EquivalenceCache
 from core.events import Action, ClusterEvent
+from core.gangs.gangs import Gangs
+from core.gangs.placing import Placer
 from core.mirror.cluster import ClusterMirror
+from core.mirror.work import WorkLimitError
+from core.objects.pod import Pod
+from core.profile import full_profile
 from tests.bench import cluster, dressed
 from tests.cost.attack import Attack, Object, compact
 from tests.cost.forked import MAX_CPU, MAX_MEMORY, Recorder, Step, forked
-from tests.cost.report import OTHER, SAME
+from tests.cost.report import IN_GANGS, OTHER, SAME
 
 Work: TypeAlias = Callable[[Recorder], None]
 
 _RESOURCES: Final = {kind.__name__: resource for kind, resource in RESOURCES.items()}
 _EXPLAIN: Final = "/explain?limit=200&score=all"
 _MAX_NODES: Final = 20
+_TURNS: Final = 300
 _VERBS: Final = ("filter", "prioritize")
 _WARM_UPS: Final = 8
 _REPORTED: Final = 160  # characters of a response
@@ -76,6 +85,8 @@ class Laboratory:
                 return [self._asking("manifest", "/explain/manifest", attack.body(), admin=True)]
             case "objects":
                 return [self._watching(attack.document if isinstance(attack.document, list) else [])]
+            case "gangs":
+                return [self._deciding(attack.document)]
         raise ValueError(f"{attack.way}: needs a running service")
 
     def args(self, pod: object) -> bytes:
@@ -118,6 +129,31 @@ class Laboratory:
             recorder.step("ordinary after watch", lambda: self._same() if compared else SAME)
 
         return work
+
+    def _deciding(self, members: Sequence[Object]) -> Work:
+        """Let a request for a member come every 0.1 s, and let gangs go on in between."""
+
+        def work(recorder: Recorder) -> None:
+            waiting = [(_RESOURCES["Pod"], compact(each)) for each in members]
+            recorder.step("watch: members", lambda: self._tell("Add", waiting))
+            recorder.longest(f"{IN_GANGS}a request", self._turns(self._gangs()))
+            recorder.step("ordinary beside", self._ask_ordinarily)
+
+        return work
+
+    def _turns(self, gangs: Gangs) -> Iterator[Callable[[], str]]:
+        pods, turn = [*self.mirror.pending], random.Random(1)  # noqa: S311  # the same each time
+        for number in range(_TURNS):
+            pod, now = turn.choice(pods), number / 10
+            if not self.mirror.is_assumed(pod.uid) or gangs.has_reserved(pod.uid):
+                yield partial(_asked, gangs, pod, now)
+            yield partial(_worked, gangs, now)
+
+    def _gangs(self) -> Gangs:
+        profile = full_profile()
+        cache = EquivalenceCache(self.mirror, profile.plugins)
+        placer = Placer(self.mirror, profile, cache.evaluation, lambda _, best: int(best[0]))
+        return Gangs(self.mirror, placer, lambda _: True, time.thread_time)
 
     def _bound(self, given: Object, version: str) -> tuple[Resource, bytes]:
         """Return an object with a version. Pods are bound."""
@@ -189,3 +225,15 @@ class Laboratory:
 
     def _load(self, kind: str, objects: Iterable[Object]) -> None:
         self._tell("Add", ((_RESOURCES[kind], json.dumps(each).encode()) for each in objects))
+
+
+def _asked(gangs: Gangs, pod: Pod, now: float) -> str:
+    gangs.begin(now)
+    try:
+        return str(gangs.ask(pod, now))[:_REPORTED]
+    except WorkLimitError as error:
+        return str(error)[:_REPORTED]
+
+
+def _worked(gangs: Gangs, now: float) -> str:
+    return f"between requests, goes on: {gangs.work(now)}"

@@ -84,6 +84,12 @@ def test_a_request_takes_at_most_a_part_whatever_waits() -> None:
     assert len(setting.mirror.assumed) == 2
 
 
+def test_a_search_among_members_without_a_node_is_made_in_parts() -> None:
+    gang = [each.required_affinity(term(HOSTNAME, labelled(job="nobody"))) for each in unlike("train", 40)]
+    setting = cluster(20, gang)
+    assert max(spent_by(setting, pod) for pod in gang) < 0.06
+
+
 @pytest.mark.parametrize("namespaces", [["a"], ["a", "b", "c"]])
 def test_attempts_that_fail_take_at_most_a_tenth_of_the_time(namespaces: list[str]) -> None:
     gangs = [unlike(f"g{at}", 30, namespaces[at % len(namespaces)]) for at in range(6)]
@@ -132,14 +138,17 @@ def test_another_object_or_a_change_of_a_member_has_a_gang_tried_again() -> None
     assert setting.ask(gang[1]).startswith("on ")
 
 
-def test_a_place_that_is_taken_in_the_meantime_is_replaced() -> None:
+@pytest.mark.parametrize("at_once", [1, 200])
+def test_a_place_that_is_taken_in_the_meantime_is_replaced(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "_MOST_AT_ONCE", at_once)
     gang = unlike("train", 20, cpu=9)
-    setting = cluster(22, gang)
+    setting = cluster(25, gang)
     assert OPEN in setting.ask(gang[0])
-    setting.work(0.1)
-    setting.see(*(make_pod(f"other-{at}").requests(cpu=9).on(f"n{at:02}") for at in range(2)))
-    setting.work(2.0)
+    setting.work(0.2)
+    setting.see(*(make_pod(f"other-{at}").requests(cpu=9).on(f"n{at:02}") for at in range(5)))
+    setting.work(3.0)
     assert len(setting.mirror.assumed) == 20
+    assert {each.pod.node_name for each in setting.mirror.assumed.values()}.isdisjoint(f"n{at:02}" for at in range(5))
     assert all(setting.ask(pod).startswith("on ") for pod in gang)
     assert audit(setting.mirror) == []
 
@@ -159,14 +168,14 @@ def test_an_attempt_begins_anew_if_a_node_goes_or_a_member_changes() -> None:
 
 
 def test_an_attempt_ends_when_a_member_goes() -> None:
-    gang, small = unlike("train", 20), unlike("small", 20)
-    setting = cluster(20, gang, small)
-    setting.ask(gang[0])
-    setting.ask(small[0])
-    setting.delete(gang[0])
+    first, second = unlike("first", 20), unlike("second", 20)
+    setting = cluster(20, first, second)
+    setting.ask(first[0])
+    setting.ask(second[0])
+    setting.delete(first[0])
     setting.work(2.0)
     assert len(setting.mirror.assumed) == 20
-    assert setting.ask(gang[1]) == "group default/train: waits for 1 more member of 20"
+    assert setting.ask(first[1]) == "group default/first: waits for 1 more member of 20"
 
 
 def test_long_attempts_of_a_namespace_wait_for_those_of_others() -> None:

@@ -6,6 +6,7 @@ from typing import Final
 from tests.cost.forms import (
     affinity,
     containers,
+    gangs,
     nodes_wanted,
     pod_metadata,
     pod_volumes,
@@ -25,6 +26,7 @@ _MODULES: Final = (
     pod_metadata,
     watched,
     requests,
+    gangs,
     wire,
 )
 ALL: Final = [form for module in _MODULES for form in module.FORMS]

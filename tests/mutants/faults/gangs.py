@@ -22,6 +22,20 @@ FAULTS: Final = (
         tests=_TRIALS,
     ),
     Fault(
+        id="members-that-were-left-are-not-judged-again",
+        breaks="If many nodes have changed during an attempt, members are reserved where the room is taken.",
+        old="        return not self._not_judged",
+        new="        return bool(found)",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="the-search-has-no-pause",
+        breaks="A request takes as long as a look at all nodes for each member of a large gang.",
+        old="            yield None",
+        new="            continue",
+        tests=_TRIALS,
+    ),
+    Fault(
         id="attempts-that-fail-are-not-counted",
         breaks="Gangs that fit nowhere take all of the process.",
         old="            self._ledger.charge(unit.group.key, spent, part.now)",
