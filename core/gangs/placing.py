@@ -44,6 +44,8 @@ def steps_for(nodes: int) -> int:
 
 _MOST_AT_ONCE: Final = 200
 """Members on changed nodes that are judged again in one part."""
+_AS_MUCH_AS: Final = 15
+"""To find another node takes as long as to judge so many members again."""
 _LONGEST_CHECK: Final = 0.3
 """Seconds of CPU in which all members must be judged again, one node for each. 500 ordinary ones take 0.07 s."""
 
@@ -144,9 +146,10 @@ class Attempt:
         for at, placed in enumerate(found):
             pod, node = self.pods[placed.uid], placed.node_name
             has_changed = node in changed or pod.uid in before
-            if has_changed and not left:
+            if has_changed and left <= 0:
                 self._not_judged.add(pod.uid)
             elif not self._attempts.fits_still(pod, node, has_changed=has_changed):
+                left -= _AS_MUCH_AS
                 first = self._gang.of_first if pod is self._gang.members[0] else None
                 other = self._attempts.node_for(MemberClass([pod], first), pod)
                 if not isinstance(other, str):
@@ -155,7 +158,7 @@ class Attempt:
                     return True
                 node = other
                 changed.add(node)
-            left -= has_changed and left > 0
+            left -= has_changed
             self._fork.place(pod, node)
             if clock() - began > _LONGEST_CHECK:
                 spent, most = (int(seconds * 1e9) for seconds in (clock() - began, _LONGEST_CHECK))

@@ -30,6 +30,8 @@ class Bound(msgspec.Struct, frozen=True):
 IN_GANGS: Final = "gangs: "
 """The beginning of the names of steps that are requests while gangs wait, or parts of attempts between requests."""
 _MOST_IN_GANGS: Final = 0.1
+_PEAK_IN_GANGS: Final = 192 * 1024 * 1024
+"""The classes of unlike members fill the equivalence cache, which holds at most 128 MiB."""
 
 
 def bound_of(size: int) -> Bound:
@@ -75,7 +77,7 @@ class Row(msgspec.Struct, frozen=True):
             most = _MOST_IN_GANGS if step.name.startswith(IN_GANGS) else bound.cpu
             if step.cpu > most and not step.ended:
                 found.append(f"{step.name}: {step.cpu:.2f} s of CPU")
-            if step.peak > bound.peak:
+            if step.peak > (max(bound.peak, _PEAK_IN_GANGS) if step.name.startswith(IN_GANGS) else bound.peak):
                 found.append(f"{step.name}: {step.peak / _MB:.0f} MB")
             if step.reported == OTHER or _INTERNAL in step.reported:
                 found.append(f"{step.name}: {step.reported}")
