@@ -121,7 +121,7 @@ class Claims:
                 return Outcome(CANNOT_FIT)
             if not self.named and not provided:
                 return _FITS
-        unavailable = any(self._is_unavailable(claim, node) for claim in self.all)
+        unavailable = any(self.is_unavailable(claim, node) for claim in self.all)
         outcome = self._allocated(slot, node, provided) if self.must_allocate else _FITS
         return Outcome(NOT_AVAILABLE) if unavailable and outcome.status is SUCCESS else outcome
 
@@ -129,7 +129,8 @@ class Claims:
         """Return the extended resources that devices have to provide on a node. None: none, or it lacks one."""
         return None if self.special is None else provided_on(self.inventory, self._extended, node)
 
-    def _is_unavailable(self, claim: ResourceClaim, node: Node) -> bool:
+    def is_unavailable(self, claim: ResourceClaim, node: Node) -> bool:
+        """Return whether the devices that a claim has already cannot be used on a node."""
         allocation = claim.allocation
         if allocation is None:
             return False

@@ -13,9 +13,9 @@ from core.explaining.pod_steps import taint_text
 from core.explaining.typos import mistaken
 from core.explaining.words import counted, such_as
 from core.mirror.topology import IntpArray
-from core.objects.devices import ALL, Constraint, ResourceClaim
+from core.objects.devices import ALL, Constraint, DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.kinds import DeviceClass
-from core.objects.pod import PodResourceClaim
+from core.objects.pod import PodResourceClaim, Taint
 from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
 from core.plugins.dynamicresources.extended import NAME as EXTENDED
 from core.plugins.dynamicresources.matching import Matcher, Reads
@@ -79,11 +79,12 @@ def _of_requests(decision: Decision, survey: Survey, positions: IntpArray, limit
     if survey.is_cut:
         return [_TOO_MANY]
     found = [speaker.in_cluster(*each) for each in everywhere[:limit]]
-    if first is not None:
-        known = everywhere if len(decision.known) == 1 else [each for each in everywhere if not each[0].matching]
-        lines = speaker.on_node(first, {each.need.full_name for each, _ in known})
-        found += [PodText(f"{decision.batch.names[first]}: ", each) for each in lines]
-    return found
+    if first is None or (len(positions) < len(decision.known) and not all(each.matching for each in survey.on(first))):
+        return found  # it fits nowhere because of other rules, where there are devices
+    there = {each.need.full_name: each.matching for each in survey.on(first)}
+    is_all = {each.need.full_name for each, _ in everywhere if each.matching == there.get(each.need.full_name, 0)}
+    lines = speaker.on_node(first, is_all)
+    return [*found, *(PodText(f"{decision.batch.names[first]}: ", each) for each in lines)]
 
 
 def on_node(decision: Decision, position: int) -> Sequence[str]:
@@ -106,7 +107,9 @@ def _of_names(decision: Decision) -> Iterator[str]:
         if claim is None:
             yield _absent(decision, each)
         elif claim.deleting:
-            yield PodText("claim ", ClaimName(claim.full_name), " is being deleted: the pod waits for another one")
+            users = _separated(_users(decision, claim)) or ["no known pod"]
+            goes = " is being deleted, and goes when no pod uses it (in use by ", *users, "): make it again then"
+            yield PodText("claim ", ClaimName(claim.full_name), *goes)
         elif each.of_template and (claim.controller is None or claim.controller.uid != decision.pod.uid):
             yield PodText("claim ", ClaimName(claim.full_name), " was not made for this pod: delete it, so that it is")
         else:
@@ -115,7 +118,8 @@ def _of_names(decision: Decision) -> Iterator[str]:
 
 def _absent(decision: Decision, each: PodResourceClaim) -> str:
     if each.claim is None:
-        return f"claim {each.name}: not made from its template yet: the controller of resource claims makes it"
+        missing = "if it stays so, its ResourceClaimTemplate is missing: see the events of the pod"
+        return f"claim {each.name}: not made from its template yet; {missing}"
     namespace, claims = decision.pod.namespace, decision.mirror.objects(ResourceClaim)
     there = [one.name for one in claims.values() if one.namespace == namespace]
     first = sorted(there, key=lambda name: (not mistaken(each.claim or "", name), name))[:_MAX_LISTED]
@@ -150,10 +154,25 @@ def _of_allocated(decision: Decision, survey: Survey) -> Iterator[str]:
         where = f"{counted(len(nodes), 'node') if nodes else 'no node'}{names}"
         devices = ", ".join(str(each.device) for each in allocation.devices[:_MAX_LISTED]) or "no device"
         has = f" has {devices} already, for {where}"
-        bad = ", which cannot be bound" if allocation.unbindable and survey.claims.gates.binding_conditions else ""
-        users = [piece for piece in _users(decision, claim) if piece]
-        for_whom = ["; in use by ", *_separated(users)] if users else ["; no pod uses it"]
-        yield PodText("claim ", ClaimName(claim.full_name), has, bad, *for_whom)
+        bad = ""
+        if allocation.unbindable and survey.claims.gates.binding_conditions:
+            bad = "; binding failed" if allocation.binds_until is None else "; not bound in time"
+        users = _users(decision, claim)
+        for_whom = ["; in use by ", *_separated(users)] if users else ["; no other known pod uses it"]
+        freed = "; kube-scheduler frees it, and tries the pod again" if _is_freed(decision, survey, claim) else ""
+        yield PodText("claim ", ClaimName(claim.full_name), has, bad, *for_whom, freed)
+
+
+def _is_freed(decision: Decision, survey: Survey, claim: ResourceClaim) -> bool:
+    """Return whether kube-scheduler frees a claim because it keeps the pod off nodes, and no other pod has it.
+
+    Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (PostFilter).
+    """
+    if len(decision.fitting) or not {*claim.reserved_for} <= {decision.pod.uid} or claim is survey.claims.special:
+        return False
+    others = [codes for plugin, codes in decision.refusing.items() if plugin != NAME]
+    reached = (decision.node(at) for at in rejected(decision).tolist() if not any(codes[at] for codes in others))
+    return any(node is not None and survey.claims.is_unavailable(claim, node) for node in reached)
 
 
 def _users(decision: Decision, claim: ResourceClaim) -> Sequence[str]:
@@ -176,14 +195,25 @@ class _Speaker:
         """Return the devices of all nodes for one request."""
         request = found.need.request
         number = "all devices" if request.mode == ALL else counted(request.count, "device")
-        needs = f", request {found.need.full_name}: needs {number} of DeviceClass {request.device_class}"
-        of_pod = found.claim.endswith(f"/{EXTENDED}")
-        claim = ["extended resources"] if of_pod else ["claim ", ClaimName(found.claim)]
+        needs = f"{self._name(found)}: needs {number} of DeviceClass {request.device_class}"
+        claim = [] if self._is_extended(found) else ["claim ", ClaimName(found.claim), ", "]
         if not found.matching:
             return PodText(*claim, needs, "; ", self._none_matches(found.need))
         verb = "matches" if found.matching == 1 else "match"
         match = f"; {counted(found.matching, 'device')} of {counted(nodes, 'node')} {verb}: "
         return PodText(*claim, needs, match, self._states(found))
+
+    def _is_extended(self, found: Found) -> bool:
+        return found.claim.endswith(f"/{EXTENDED}")
+
+    def _name(self, found: Found) -> str:
+        """Return the name of a request. Those for extended resources have names that no person has given."""
+        if self._is_extended(found):
+            for container in self._decision.pod.extended_requests:
+                for resource, _, at in container.amounts:
+                    if found.need.full_name == f"container-{container.position}-request-{at}":
+                        return f"extended resource {resource}"
+        return f"request {found.need.full_name}"
 
     def on_node(self, position: int, stated: Collection[str] = ()) -> Iterator[str]:
         """Yield what a node lacks. Of the requests in `stated`, all is said already."""
@@ -193,7 +223,7 @@ class _Speaker:
             if each.missing and each.need.full_name not in stated:
                 states = (": ", self._states(each)) if each.matching else ()
                 match = "matches" if each.matching == 1 else "match"
-                request = f"request {each.need.full_name} needs {each.needed}"
+                request = f"{self._name(each)} needs {each.needed}"
                 yield PodText(f"{request}, {each.matching or 'none'} {match}", *states)
         for pool in self._survey.pools(position):
             if pool.is_incomplete:
@@ -220,11 +250,7 @@ class _Speaker:
                 use = self._used_by(devices, "; in use ")
                 return [f" ({self._amounts(devices, need, in_use=True)}", *use, ")"]
             case State.TAINTED:
-                numbers = Counter(
-                    taint_text(each.key, each.value, each.effect)
-                    for device in devices
-                    for each in untolerated(device, need)
-                )
+                numbers = Counter(self._taint(device, each) for device in devices for each in untolerated(device, need))
                 return [f" ({_most(numbers)})"]
             case State.TOO_SMALL:
                 return [f" ({self._amounts(devices, need)})"]
@@ -233,6 +259,15 @@ class _Speaker:
                 return [f" ({self._counters(devices)}", *use, ")"]
             case State.FREE:
                 return ()
+
+    def _taint(self, device: PoolDevice, taint: Taint) -> str:
+        text = taint_text(taint.key, taint.value, taint.effect)
+        if taint in device.device.taints:
+            return text
+        rules = sorted(
+            each.name for each in self._decision.mirror.objects(DeviceTaintRule).values() if each.taint == taint
+        )
+        return f"{text} of DeviceTaintRule {rules[0]}" if rules else text
 
     def _used_by(self, devices: Sequence[PoolDevice], before: str = " ") -> Sequence[str]:
         numbers = Counter(
@@ -244,7 +279,8 @@ class _Speaker:
         for name, number in sorted(numbers.items(), key=lambda each: (-each[1], each[0]))[:_MAX_LISTED]:
             users = _users(self._decision, claims[name])
             holder = users[0] if len(users) == 1 else PodText("claim ", ClaimName(name))
-            texts.append(PodText(holder, f" ({number:,})") if len(numbers) > 1 else PodText(holder))
+            notes = [*([f"{number:,}"] if len(numbers) > 1 else []), *([] if users else ["no known pod uses it"])]
+            texts.append(PodText(holder, f" ({', '.join(notes)})" if notes else ""))
         more = [f" and {len(numbers) - len(texts):,} more"] if len(numbers) > len(texts) else []
         return [f"{before}by ", *_separated(texts), *more] if texts else []
 
@@ -282,18 +318,41 @@ class _Speaker:
         """Return which selector matches no device, and what devices have of that which it reads."""
         left = [*self._survey.devices()]
         if not left:
-            return "no pool that can be used has a device"
+            return self._no_devices()
         for of_class, _, matcher in need.matchers:
             outcomes = [matcher.of(each) for each in left]
             matching = [each for each, outcome in zip(left, outcomes, strict=True) if outcome is True]
             if not matching:
                 selector = f"the selector {f'of DeviceClass {of_class} ' if of_class else ''}{matcher.expression}"
                 if errors := [each for each in outcomes if isinstance(each, SelectorError)]:
-                    return f"{selector} has no result for {counted(len(errors), 'device')}: {errors[0].message}"
-                matches = f"{selector} matches none of {counted(len(left), 'device')}"
-                return f"{matches}{_has(left, matcher)}{self._unusable_pools()}"
+                    why = f"{errors[0].message}{_names(left)}"
+                    return f"{selector} has no result for {counted(len(errors), 'device')}: {why}"
+                none = f"{selector} matches none of {counted(len(left), 'device')}{_has(left, matcher)}"
+                lost = self._lost()
+                return f"{none}{self._unusable_pools()}{f'; {lost}' if lost else ''}"
             left = matching
         return "no node can use the devices that match"
+
+    def _no_devices(self) -> str:
+        if not self._decision.mirror.objects(ResourceSlice):
+            return "there is no ResourceSlice: no driver has published a device"
+        if lost := self._lost():
+            return f"no node has a device; {lost}"
+        if not any(self._survey.pools(at) for at in self._decision.known.tolist()):
+            return "no node has a device: the ResourceSlices are for other nodes"
+        return "no pool that can be used has a device"
+
+    def _lost(self) -> str:
+        """Return which slices are for nodes that do not exist. Empty if none are."""
+        slots = self._decision.mirror.nodes.slots
+        names = [each.nodes.node_name for each in self._decision.mirror.objects(ResourceSlice).values()]
+        lost = [each for each in names if each and each not in slots]
+        some = sorted({*lost})
+        if not lost:
+            return ""
+        slices = f"{counted(len(lost), 'ResourceSlice')} {'is' if len(lost) == 1 else 'are'}"
+        nodes = f"{counted(len(some), 'node')} that {'does' if len(some) == 1 else 'do'} not exist"
+        return f"{slices} for {nodes}, {such_as(some[:_MAX_LISTED], len(some))}"
 
     def _unusable_pools(self) -> str:
         """Return the pools whose devices are not counted."""
@@ -334,11 +393,13 @@ class _Speaker:
             if each.claim == claim.name and (not constraint.requests or each.need.base in constraint.requests)
         ]
         name = constraint.match or constraint.distinct or ""
-        free = {each.id: each for one in concerned for each in one.free}
-        values = Counter(_value(each, name) for each in free.values())
+        values = [
+            (f"free {f'for {one.need.full_name} ' if len(concerned) > 1 else ''}are ", one.free) for one in concerned
+        ]
+        texts = [f"{text}{_most(Counter(_value(each, name) for each in free)) or 'none'}" for text, free in values]
         needed = sum(each.needed for each in concerned)
         same = "the same value" if constraint.match else "different values"
-        return f"{constraint_text(constraint)}: needs {needed} devices with {same}; free are {_most(values)}"
+        return f"{constraint_text(constraint)}: needs {needed} devices with {same}; {'; '.join(texts)}"
 
 
 def largest_group(found: Sequence[Found], constraint: Constraint) -> int:
@@ -350,7 +411,7 @@ def largest_group(found: Sequence[Found], constraint: Constraint) -> int:
 
 def _value(device: PoolDevice, name: str) -> str:
     found = device.attribute(name)
-    return "none" if found is None else str(found.value)
+    return "unset" if found is None else str(found.value)
 
 
 def _has(devices: Sequence[PoolDevice], matcher: Matcher) -> str:
@@ -366,6 +427,17 @@ def _has(devices: Sequence[PoolDevice], matcher: Matcher) -> str:
     if not texts and "device.driver" in matcher.expression:
         texts.append(f"driver {_most(Counter(each.id.driver for each in devices))}")
     return f"; they have {' and '.join(texts)}" if texts else ""
+
+
+def _names(devices: Sequence[PoolDevice]) -> str:
+    """Return which attributes and capacities some devices have."""
+    kinds = {
+        "attributes": {name for each in devices for name in each.device.attributes},
+        "capacities": {name for each in devices for name in each.device.capacity},
+    }
+    short = {kind: sorted({name.partition("/")[2] or name for name in names}) for kind, names in kinds.items()}
+    texts = [f"{kind} {such_as(names[:_MAX_LISTED], len(names))}" for kind, names in short.items() if names]
+    return f"; they have the {' and the '.join(texts)}" if texts else ""
 
 
 def _most(numbers: Mapping[str, int]) -> str:

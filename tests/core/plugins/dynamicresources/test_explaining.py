@@ -131,12 +131,13 @@ def test_names_of_pods_and_claims_of_other_namespaces_are_hidden() -> None:
     unknown["metadata"]["namespace"] = "secret"
     pod = user("secret-0", "n0", "x", namespace="secret")
     (fact,) = stated(world([slice_of("s", TWO)], [claim([request()]), of_others, unknown], pods=[pod]))
-    assert fact.endswith("2 held by claim secret/secret-1 (1), secret/secret-0 (1), none free")
+    assert fact.endswith("2 held by claim secret/secret-1 (1, no known pod uses it), secret/secret-0 (1), none free")
     assert isinstance(fact, PodText)
     assert "secret" not in fact.rendered(lambda namespace: namespace != "secret")
     rendered = fact.rendered(lambda namespace: namespace == "default")
     assert rendered.endswith(
-        "2 held by claim (a claim of another namespace) (1), (a pod of another namespace) (1), none free"
+        "2 held by claim (a claim of another namespace) (1, no known pod uses it), (a pod of another namespace) (1), "
+        "none free"
     )
 
 
@@ -174,12 +175,16 @@ def _of_template(*made: str) -> V1:
 def test_a_claim_that_cannot_be_used_is_told_with_the_reason() -> None:
     deleted = claim([request()], "c")
     deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    in_use_by = deleted | {"status": used("c", "g0", by=["one"], pool="p0")["status"]}
+    goes = "claim default/c is being deleted, and goes when no pod uses it (in use by {}): make it again then"
+    template = "its ResourceClaimTemplate is missing: see the events of the pod"
     for claims, pod, fact in (
-        ([], _of_template(), "claim gpu: not made from its template yet: the controller of resource claims makes it"),
+        ([], _of_template(), f"claim gpu: not made from its template yet; if it stays so, {template}"),
         ([_with("other")], _of_template("c"), "claim default/c was not made for this pod: delete it, so that it is"),
-        ([deleted], None, "claim default/c is being deleted: the pod waits for another one"),
+        ([deleted], None, goes.format("no known pod")),
+        ([in_use_by], None, goes.format("default/one")),
     ):
-        case = world([local(0, *TWO)], claims)
+        case = world([local(0, *TWO)], claims, pods=[user("one", "n0", "c")])
         assert stated(case if pod is None else {**case, "pod": pod}) == [fact]
 
 
