@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from app.explain.made_claims import made_claims
 from app.explain.made_objects import made_objects
 from app.explain.pod_names import pod_query
 from app.explain.stored_pod import Completion, Notes, Objects, complete, is_stored, member, no_objects
@@ -217,7 +218,10 @@ def decode_manifest(raw: bytes, at_hand: AtHand) -> Manifest:
         with under(made.path):
             complete(made.pod, at_hand.mirror.rules, at_hand.objects, notes, of_cluster=of_cluster)
             refuse_invalid(member(made.pod, "spec"))
-        others = made_objects(made.pod, made.claim_templates, companions, at_hand.mirror, notes)
+        others = [
+            *made_objects(made.pod, made.claim_templates, companions, at_hand.mirror, notes),
+            *made_claims(made.pod, companions, at_hand.mirror, at_hand.objects, notes),
+        ]
         text = msgspec.json.encode(made.pod)
     with under(made.path):
         return Manifest(_without_prefix(msgspec.Raw(text)), text, notes, made.replaced, others)

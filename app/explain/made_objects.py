@@ -9,8 +9,8 @@ plugin/pkg/admission/storage/storageclass/setdefault/admission.go and pkg/volume
 A class with Immediate binding has its volume made before a pod is tried: persistentvolume/pv_controller.go.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -20,9 +20,10 @@ from app.objects.decode_storage import decode_persistent_volume_claim
 from app.objects.resources import RESOURCES
 from core.events import Object
 from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import DeviceClass
 from core.objects.volumes import NO_PROVISIONER, PersistentVolume, PersistentVolumeClaim, StorageClass
 
-_OF_FILES: Final = {kind.__name__: RESOURCES[kind].decode for kind in (PersistentVolume, StorageClass)}
+_OF_FILES: Final = {kind.__name__: RESOURCES[kind].decode for kind in (PersistentVolume, StorageClass, DeviceClass)}
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _IMMEDIATE: Final = "Immediate"
 
@@ -126,12 +127,17 @@ def _name(pod: Json) -> str:
 
 
 def _of_file(pod: Json, companions: Sequence[Json]) -> Iterator[tuple[str, Json]]:
-    """Yield the claims of the pod's namespace. Whether another namespace has a claim is not to be learnt this way."""
+    for each in of_namespace(pod, companions, "PersistentVolumeClaim"):
+        name = rendered(member(each, "metadata").get("name"))
+        yield f"PersistentVolumeClaim {name}", {**each, "spec": member(each, "spec")}
+
+
+def of_namespace(pod: Json, objects: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of a kind in the pod's namespace. What another one has is not to be learnt by a manifest."""
     namespace = member(pod, "metadata").get("namespace") or "default"
-    for each in companions:
-        metadata = member(each, "metadata")
-        if each.get("kind") == "PersistentVolumeClaim" and (metadata.get("namespace") or "default") == namespace:
-            yield f"PersistentVolumeClaim {rendered(metadata.get('name'))}", {**each, "spec": member(each, "spec")}
+    for each in objects:
+        if each.get("kind") == kind and (member(each, "metadata").get("namespace") or "default") == namespace:
+            yield each
 
 
 def _default_class(mirror: ClusterMirror) -> str | None:

@@ -289,7 +289,7 @@ def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *,
             raise DecodeError("spec.priorityClassName", rejected(f"there is no PriorityClass {rendered(name)}"))
         if found is None and spec.get("priority") is None:
             notes.of_priority.append(
-                f"priorityClassName {rendered(name)}: {_absent('PriorityClass')}, so its priority is 0"
+                f"priorityClassName {rendered(name)}: {absent('PriorityClass')}, so its priority is 0"
             )
     if found is None:
         return
@@ -334,7 +334,7 @@ def _runtime_class(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Note
     if found is None and are_all:
         raise DecodeError("spec.runtimeClassName", rejected(f"there is no RuntimeClass {rendered(name)}"))
     if found is None:
-        why = f"{_absent('RuntimeClass')}, so its overhead, node selector and tolerations are not judged"
+        why = f"{absent('RuntimeClass')}, so its overhead, node selector and tolerations are not judged"
         notes.unknown.append(f"runtimeClassName {rendered(name)}: {why}")
         return
     overhead, scheduling = member(found, "overhead", "podFixed"), member(found, "scheduling")
@@ -419,7 +419,8 @@ def _named(found: Mapping[str, Any], name: object) -> str:
     return rendered(member(found, "metadata").get("name") or name)
 
 
-def _absent(kind: str) -> str:
+def absent(kind: str) -> str:
+    """Return that a kind of OF_MANIFESTS is unknown, and what prints its objects."""
     return f"no {kind} is at hand (`kubectl get -o json {OF_MANIFESTS[kind]}` prints them)"
 
 

@@ -13,10 +13,13 @@ from app.objects.decode import DecodeError
 _MAX_LISTED: Final = 10  # objects that an error names
 _DEEPEST: Final = 12  # Lists in Lists
 _COMPANIONS: Final = (
+    "DeviceClass",
     "LimitRange",
     "PersistentVolume",
     "PersistentVolumeClaim",
     "PriorityClass",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
     "RuntimeClass",
     "StorageClass",
 )

@@ -175,6 +175,7 @@ OF_MANIFESTS: Final[Mapping[str, str]] = {
     "RuntimeClass": "runtimeclasses",
     "LimitRange": "limits",
     "ControllerRevision": "controllerrevisions",
+    "ResourceClaimTemplate": "resourceclaimtemplates",
 }
 """Kinds that only the stored pod of a manifest depends on -> their names for kubectl."""
 

@@ -325,5 +325,11 @@ def test_the_command_asks_for_every_kind_that_the_servers_of_all_releases_have()
     requested = DUMP_COMMAND.removeprefix("kubectl get -A -o json ").split(",")
     short = {resource.short or resource.plural for resource in RESOURCES.values() if not resource.optional}
     devices = {"deviceclasses", "resourceslices", "resourceclaims"}
-    assert {*requested} == short | devices | {"pc", "runtimeclasses", "limits", "controllerrevisions"}
+    assert {*requested} == short | devices | {
+        "pc",
+        "runtimeclasses",
+        "limits",
+        "controllerrevisions",
+        "resourceclaimtemplates",
+    }
     assert dump_command([Node, Pod, CSINode]) == "kubectl get -A -o json no,po,csinodes"

@@ -27,6 +27,27 @@ FAULTS: Final = (
         tests=("test_explain*.py",),
     ),
     Fault(
+        id="claim-of-a-template-without-its-pod",
+        breaks="A claim that is made of a template is not the pod's, so the pod cannot use it.",
+        old='owner = {"kind": "Pod", "name": name, "uid": f"{namespace}/{name}", "controller": True}\n    templates',
+        new='owner = {"kind": "Pod", "name": name, "uid": "", "controller": True}\n    templates',
+        tests=("test_made_claims.py",),
+    ),
+    Fault(
+        id="request-of-a-manifest-without-a-count",
+        breaks="A request of a manifest that does not say how many devices it needs, needs none.",
+        old='        found["exactly"] = _counted(member(request, "exactly"))\n',
+        new='        found["exactly"] = member(request, "exactly")\n',
+        tests=("test_made_claims.py",),
+    ),
+    Fault(
+        id="claim-without-a-template-never-made",
+        breaks="A pod of a manifest whose template is unknown waits for a claim, instead of being judged without it.",
+        old='    if len(known) < len(elements(spec, "resourceClaims")):\n',
+        new="    if not spec:\n",
+        tests=("test_made_claims.py",),
+    ),
+    Fault(
         id="slice-of-an-unknown-node-supposed",
         breaks="A ResourceSlice of a node that is neither known nor added is taken, and changes nothing.",
         old="            if node and node not in mirror.nodes.slots:\n",
