@@ -31,6 +31,8 @@ _SETTINGS: Final = {
     "KINDRED_TEST_LIMITS": '{"settle": 0}',
 }
 _LARGEST_RESPONSE: Final = 2**16
+_SELECTS_NONE: Final = {"disk": "none-has-this"}
+_TO_DECISION: Final = "CPU to that of a decision"
 
 
 @dataclass(slots=True)
@@ -68,6 +70,7 @@ def measure(size: Size) -> Section:
                     for number in range(_ROUNDS):
                         _round(*both, bodies[number * pods : (number + 1) * pods])
                 rows.append(_row(kind, *both))
+                rows += _refusals(kind, iteration, size, api, both[0])
     title = f"Decisions among all nodes, {_NAMES} in the request, against a bare ASGI app, {size}"
     return Section("decide", title, rows)
 
@@ -82,9 +85,11 @@ def _that_fits(ours: Wire, kind: str, size: Size) -> tuple[int, bytes] | None:
     return None
 
 
-def _bodies(api: FakeApi, kind: str, iteration: int, size: Size, count: int) -> Iterator[bytes]:
-    """Create equal pods, and yield the request body for each."""
-    made = [_pod(kind, iteration, size, number) for number in range(count)]
+def _bodies(  # noqa: PLR0913  # what equal pods are made of
+    api: FakeApi, kind: str, iteration: int, size: Size, count: int, *, mark: str = "", unfit: bool = False
+) -> Iterator[bytes]:
+    """Create equal pods, and yield the request body for each. `unfit`: they fit nowhere."""
+    made = [_pod(kind, iteration, size, number, mark, unfit=unfit) for number in range(count)]
     api.change("objects", [{"verb": "create", "path": "/api/v1/pods", "object": pod} for pod in made])
     api.quiet()
     for pod in made:  # as kube-scheduler has it: in the version of the API server
@@ -92,10 +97,11 @@ def _bodies(api: FakeApi, kind: str, iteration: int, size: Size, count: int) -> 
         yield _body(api.get(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"), size)
 
 
-def _pod(kind: str, iteration: int, size: Size, number: int) -> Object:
+def _pod(kind: str, iteration: int, size: Size, number: int, mark: str = "", *, unfit: bool = False) -> Object:  # noqa: PLR0913
     pod = cluster.incoming(kind, iteration, cluster.app_count(size.pods))
-    name = f"decide-{kind.replace('_', '-')}-{number}"
-    return {**pod, "metadata": {**pod["metadata"], "name": name, "uid": name}}
+    name = f"decide-{kind.replace('_', '-')}{'-unfit' if unfit else mark}-{number}"
+    spec = {**pod["spec"], "nodeSelector": _SELECTS_NONE} if unfit else pod["spec"]
+    return {**pod, "metadata": {**pod["metadata"], "name": name, "uid": name}, "spec": spec}
 
 
 def _body(pod: Object, size: Size) -> bytes:
@@ -123,6 +129,33 @@ def _round(ours: _Side, floor: _Side, bodies: list[bytes]) -> None:
             floor.ask(request("POST", "/filter/0", body))
     for side, seconds in zip((ours, floor), before, strict=True):
         side.cpu.append([(side.process.main_thread_cpu_seconds() - seconds) / len(bodies)])
+
+
+def _refusals(kind: str, iteration: int, size: Size, api: FakeApi, ours: _Side) -> Iterator[Row]:
+    """Yield what a refusal costs: after a decision, which changes one node, and after another refusal."""
+    pods = size.samples(_PODS, least=_IN_A_ROW)
+    fitting, unfit = (
+        list(_bodies(api, kind, iteration, size, pods * _ROUNDS, **more)) for more in ({"mark": "-b"}, {"unfit": True})
+    )
+    cpu: list[list[list[float]]] = [[], [], []]
+    waited: list[list[list[float]]] = [[], [], []]
+    with cpus_awake(), apart_from((ours.process.pid,)):
+        for number in range(_ROUNDS):
+            for each in (*cpu, *waited):
+                each.append([])
+            for index in range(number * pods, (number + 1) * pods):
+                for place, body in enumerate((fitting[index], unfit[index], unfit[index])):
+                    before = ours.process.main_thread_cpu_seconds()
+                    seconds, response = ours.wire.ask(request("POST", "/filter", body))
+                    cpu[place][-1].append(ours.process.main_thread_cpu_seconds() - before)
+                    waited[place][-1].append(seconds)
+                    if _is_decision(bytes(response)) is bool(place):
+                        raise BenchError(f"{kind}: {bytes(response)[:500].decode(errors='replace')}")
+    for place, after in ((1, "after a decision"), (2, "after a refusal")):
+        ratio = Ratio.of(cpu[place], cpu[0], at_most=1.0)
+        yield Row(
+            f"{kind}, fits nowhere, {after}", {"Kindred": Times.over(waited[place])}, ratios={_TO_DECISION: ratio}
+        )
 
 
 def _row(kind: str, ours: _Side, floor: _Side) -> Row:

@@ -73,6 +73,10 @@ class Api:
             )
         return msgspec.json.decode(response.content)
 
+    def metrics(self) -> str:
+        """Return the API server's own metrics, as text."""
+        return self._client.get("/metrics").raise_for_status().text
+
     def get(self, path: str) -> Any:  # noqa: ANN401  # JSON
         """Return one object."""
         return self.request("GET", path)
