@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 import numpy as np
 
-from core.equivalence.classes import ClassEntry, Unfit
+from core.equivalence.classes import NOT_STORED, ClassEntry, Unfit
 from core.equivalence.ranking import NEVER, RankRequest, Validities, Validity
 from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Row, cacheable_codes, counters_unchanged
 from core.framework.evaluation import Evaluation, FreshEvaluation, best_nodes, everywhere, first_failures
@@ -75,16 +75,17 @@ class CachedEvaluation:
         chain = entry.chain_row()
         cells = self._chain_cells(chain, filters, batch)
         if cells is None:
-            return first_failures(filters, batch, self.verdicts)
-        found = cells.get(batch.slots)
-        is_complete = not batch.unmirrored and cells.complete(found)
-        if is_complete:
-            self._hit(len(batch) * len(filters))
+            verdicts, is_complete = first_failures(filters, batch, self.verdicts), False
         else:
-            found, is_complete = self._complete(chain, cells, filters, batch, found)
-        verdicts = Verdicts(found, tuple(chain.statuses))
-        if is_complete and found.all():
-            entry.unfit = Unfit(now, batch.slots, verdicts)
+            found = cells.get(batch.slots)
+            is_complete = not batch.unmirrored and cells.complete(found)
+            if is_complete:
+                self._hit(len(batch) * len(filters))
+            else:
+                found, is_complete = self._complete(chain, cells, filters, batch, found)
+            verdicts = Verdicts(found, tuple(chain.statuses))
+        if verdicts.codes.all():
+            entry.unfit = Unfit(now, batch.slots, verdicts) if is_complete else NOT_STORED
         return verdicts
 
     def _complete(

@@ -112,8 +112,10 @@ class Unfit(NamedTuple):
     verdicts: Verdicts
 
 
+NOT_STORED: Final = Unfit(NEVER, NO_SLOTS, Verdicts(NO_SLOTS, ()))
+"""No node fits, and the verdicts are not all in the chain."""
 NO_UNFIT: Final[Unfit | None] = None
-"""Of a class that fits somewhere, or whose verdicts could not all be stored."""
+"""Of a class that fits somewhere."""
 
 
 class ClassEntry:

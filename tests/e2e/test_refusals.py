@@ -59,10 +59,9 @@ def test_an_attempt_whose_reasons_are_the_same_writes_nothing(cluster: Cluster, 
     cluster.place(pod("filling", _FILLING, cpu="31", affinity=apart(_FILLING), schedulerName=mode.scheduler_name))
     start, attempts = writes(cluster), refused()
     names = [f"waiting-{number}" for number in range(WAITING)]
-    spec = {"schedulerName": mode.scheduler_name}
     large = {"requests": {"cpu": "2", "memory": "100Gi"}}
     for name in names:
-        made = pod(name, **spec)
+        made = pod(name, schedulerName=mode.scheduler_name)
         made["spec"]["containers"][0]["resources"] = large
         cluster.create_pods([made])
     wait_until(lambda: all(cluster.condition(name) for name in names), PATIENCE, "a condition of each pod")
