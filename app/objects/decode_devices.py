@@ -7,7 +7,7 @@ selectors, which only bound the work.
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from sys import intern
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
@@ -126,7 +126,7 @@ class _Device(_OnNodes):
     name: str | None = None
     attributes: dict[str, _Attribute | None] | None = None
     capacity: Annotated[msgspec.Raw, Unread(dict[str, _Amount])] = NULL
-    consumes_counters: list[_Counters] | None = None
+    consumes_counters: Annotated[msgspec.Raw, Unread(list[_Counters])] = NULL
     taints: list[WireTaint] | None = None
     binds_to_node: bool | None = None
     binding_conditions: list[str] | None = None
@@ -145,7 +145,7 @@ class _SliceSpec(_OnNodes):
     pool: _Pool | None = None
     per_device_node_selection: bool | None = None
     devices: list[_Device] | None = None
-    shared_counters: list[_Counters] | None = None
+    shared_counters: Annotated[msgspec.Raw, Unread(list[_Counters])] = NULL
 
 
 class _ResourceSlice(WireObject):
@@ -170,6 +170,7 @@ class _DeviceTaintRule(WireObject):
 _class_decoder: Final = msgspec.json.Decoder(_DeviceClass)
 _slice_decoder: Final = msgspec.json.Decoder(_ResourceSlice)
 _capacity_decoder: Final = nullable(dict[str, _Amount | None])
+_counters_decoder: Final = nullable(list[_Counters])
 _rule_decoder: Final = msgspec.json.Decoder(_DeviceTaintRule)
 
 
@@ -206,10 +207,12 @@ def decode_resource_slice(raw: bytes | msgspec.Raw) -> ResourceSlice:
     spec = wire.spec or _SliceSpec()
     pool = spec.pool or _Pool()
     refuse_more(spec.devices, _MAX_DEVICES, "spec.devices")
-    refuse_more(spec.shared_counters, _MAX_DEVICES, "spec.sharedCounters")
     for name, field in ((spec.driver, "spec.driver"), (pool.name, "spec.pool.name")):
         refuse_longer(name, MAX_NAME_BYTES, field)
-    consumed = [counters for each in spec.devices or () for counters in each.consumes_counters or ()]
+    with under("spec.sharedCounters"):
+        shared_counters = _counters_of(spec.shared_counters).uses
+        refuse_more(shared_counters, _MAX_DEVICES, "")
+    devices = [_device(each, f"spec.devices[{at}]") for at, each in enumerate(spec.devices or ())]
     return ResourceSlice(
         **names_of("ResourceSlice", wire),
         driver=intern(spec.driver or ""),
@@ -218,14 +221,9 @@ def decode_resource_slice(raw: bytes | msgspec.Raw) -> ResourceSlice:
         slice_count=pool.resource_slice_count or 0,
         nodes=_nodes(spec, "spec"),
         per_device=spec.per_device_node_selection,
-        devices=tuple([_device(each, f"spec.devices[{at}]") for at, each in enumerate(spec.devices or ())]),
-        shared_counters=tuple(
-            [
-                _counters(each.name, each, f"spec.sharedCounters[{at}]")
-                for at, each in enumerate(spec.shared_counters or ())
-            ]
-        ),
-        has_groups=any(each.compatibility_groups for each in consumed),
+        devices=tuple(devices),
+        shared_counters=shared_counters,
+        has_groups=any(_counters_of(each.consumes_counters).has_groups for each in spec.devices or ()),
     )
 
 
@@ -234,18 +232,15 @@ def _device(wire: _Device, field: str) -> Device:
     refuse_more(wire.attributes, MAX_VALUES, f"{field}.attributes")
     with under(f"{field}.capacity"):
         capacity = _capacities_of(wire.capacity)
-    refuse_more(wire.consumes_counters, MAX_LIST, f"{field}.consumesCounters")
+    with under(f"{field}.consumesCounters"):
+        consumes = _counters_of(wire.consumes_counters).uses
+        refuse_more(consumes, MAX_LIST, "")
     conditions = wire.binding_conditions
     return Device(
         name=intern(wire.name or ""),
         attributes=_attributes(wire.attributes, f"{field}.attributes"),
         capacity=capacity,
-        consumes=tuple(
-            [
-                _counters(each.counter_set, each, f"{field}.consumesCounters[{at}]")
-                for at, each in enumerate(wire.consumes_counters or ())
-            ]
-        ),
+        consumes=consumes,
         nodes=_nodes(wire, field),
         taints=_taints(wire.taints or (), f"{field}.taints"),
         binds_to_node=wire.binds_to_node or False,
@@ -327,16 +322,35 @@ def _optional(raw: msgspec.Raw, field: str) -> int | None:
     return None if bytes(raw) == b"null" else quantity_of(raw, field)
 
 
-def _counters(name: str | None, wire: _Counters, field: str) -> CounterUse:
+class _Uses(NamedTuple):
+    uses: tuple[CounterUse, ...]
+    has_groups: bool
+
+
+def _parse_counters(raw: bytes) -> _Uses:
+    """Decode sharedCounters or consumesCounters."""
+    wires = decoding(_counters_decoder.decode, raw) or []
+    refuse_more(wires, _MAX_DEVICES, "")
+    uses = tuple([_counters(each, f"[{at}]") for at, each in enumerate(wires)])
+    return _Uses(uses, any(each.compatibility_groups for each in wires))
+
+
+_counters_of: Final = memoised(_parse_counters)
+
+
+def _counters(wire: _Counters, field: str) -> CounterUse:
+    name = wire.name if wire.counter_set is None else wire.counter_set
     refuse_longer(name, MAX_NAME_BYTES, f"{field}.name")
     refuse_more(wire.counters, MAX_VALUES, f"{field}.counters")
     return CounterUse(
         name or "",
-        {
-            _named(counter, f"{field}.counters"): quantity_of(each.value, f"{field}.counters.{counter}.value")
-            for counter, each in (wire.counters or {}).items()
-            if each is not None
-        },
+        tuple(
+            [
+                (_named(counter, f"{field}.counters"), quantity_of(each.value, f"{field}.counters.{counter}.value"))
+                for counter, each in (wire.counters or {}).items()
+                if each is not None
+            ]
+        ),
     )
 
 

@@ -88,11 +88,11 @@ class Capacity(msgspec.Struct, frozen=True, gc=False):
     policy: RequestPolicy | None = None
 
 
-class CounterUse(msgspec.Struct, frozen=True, gc=False):
-    """The counters of one set that a device consumes: counter -> amount."""
+class CounterUse(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """The counters of one set that a device consumes, or that there are: counters with amounts."""
 
     counter_set: str
-    counters: Mapping[str, int]
+    counters: tuple[tuple[str, int], ...]
 
 
 class NodeChoice(msgspec.Struct, frozen=True, gc=False):

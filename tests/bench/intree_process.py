@@ -52,26 +52,28 @@ class InTree:
     def sent(self, kind: Kind, objects: Iterable[Object]) -> Iterator[Object]:
         """Yield objects of the cluster, each after it was sent to the program. So the caller gets the same objects."""
         for each in objects:
-            self._send({kind: each})
+            self.send({kind: each})
             yield each
 
     def take_snapshot(self) -> Description:
         """Make the snapshot of all sent objects."""
-        self._send({})
-        return self._receive(Description)
+        self.send({})
+        return self.receive(Description)
 
     def ask(self, v1_pod: Object) -> Response:
         """Filter all nodes for a pod, and score those that fit."""
-        self._send(v1_pod)
-        return self._receive(Response)
+        self.send(v1_pod)
+        return self.receive(Response)
 
-    def _send(self, value: object) -> None:
+    def send(self, value: object) -> None:
+        """Send a line."""
         try:
             _pipe(self._process.stdin).write(msgspec.json.encode(value) + b"\n")
         except BrokenPipeError:
             raise self._ended() from None
 
-    def _receive(self, kind: type[Line]) -> Line:
+    def receive(self, kind: type[Line]) -> Line:
+        """Return the next line."""
         try:
             _pipe(self._process.stdin).flush()
         except BrokenPipeError:
@@ -82,7 +84,7 @@ class InTree:
         return msgspec.json.decode(line, type=kind)
 
     def _ended(self) -> BenchError:
-        return BenchError(f"{PROGRAM} ended with status {self._process.wait()}")
+        return BenchError(f"{self._process.args!r} ended with status {self._process.wait()}")
 
 
 @contextmanager

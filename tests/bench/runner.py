@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tests.bench import busy, cache, churn, decide, engine, events, explain, gangs, growth, http, report, sync
+from tests.bench import busy, cache, churn, decide, devices, engine, events, explain, gangs, growth, http, report, sync
 from tests.bench.command import Size
 from tests.bench.live import say
 from tests.bench.report import Report, Section, section_text
@@ -25,6 +25,7 @@ SECTIONS: Final[Mapping[str, Callable[[Size], Section]]] = MappingProxyType(
         "sync": sync.measure,
         "cache": cache.measure,
         "explain": explain.measure,
+        "devices": devices.measure,
         "busy": busy.measure,
     }
 )

@@ -19,7 +19,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.pod import Pod
 from core.plugins import DEVICES
-from core.plugins.dynamicresources.plugin import TO_SCORE
+from core.plugins.dynamicresources.outcomes import TO_SCORE
 from core.plugins.in_tree import EVERY_SCHEDULER, DeviceSchedulers
 from core.plugins.noderesources.arguments import ResourceSpec, ScoringStrategy
 from core.profile import Profile, full_profile

@@ -51,7 +51,8 @@ def _measured(forms: Sequence[Form], parsed: argparse.Namespace) -> Iterator[Row
                 steps: Sequence[Step] = ()
                 if laboratory is not None and form.way != "wire":
                     steps = laboratory.measure(attack, parsed.cpu_limit, parsed.memory_limit)
-                live = target.measure(attack) if target is not None and form.way != "gangs" else None
+                reachable = form.way not in ("gangs", "waiting")
+                live = target.measure(attack) if target is not None and reachable else None
                 if steps or live is not None:
                     yield Row(form.name, form.area, form.way, attack.size, steps, live)
 

@@ -8,12 +8,14 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from tests.cost.report import BODY_BYTES
+
 Object: TypeAlias = dict[str, Any]
-Way: TypeAlias = Literal["pod", "question", "explain", "objects", "manifest", "gangs", "wire"]
+Way: TypeAlias = Literal["pod", "question", "explain", "objects", "waiting", "manifest", "gangs", "wire"]
 """`pod`: a v1.Pod, as a request of each verb and as a bound pod in the watch. `question`: ExtenderArgs. `explain`: the
-body of `POST /explain`. `objects`: v1 objects with `kind`, in the watch. `manifest`: the text of `POST
-/explain/manifest`. `gangs`: pods without a node, which are members of gangs. `wire`: bytes on a connection, as
-`tests.cost.exchange` sends them."""
+body of `POST /explain`. `objects`: v1 objects with `kind`, in the watch. `waiting`: a pod to be explained among v1
+objects that were watched before. `manifest`: the text of `POST /explain/manifest`. `gangs`: pods without a node, which
+are members of gangs. `wire`: bytes on a connection, as `tests.cost.exchange` sends them."""
 
 
 class Attack(NamedTuple):
@@ -30,6 +32,8 @@ class Attack(NamedTuple):
             pieces = [{"text": self.document["path"]}] if asks else self.document["pieces"]
             once = sum(len(piece["text"]) * int(piece.get("times", 1)) for piece in pieces)
             return once * int(self.document["connections"]) * int(self.document.get("times", 1))
+        if self.way == "waiting":
+            return min(len(self.body()), BODY_BYTES)  # an explanation may not take more, whatever there is
         return len(self.body())
 
     def body(self) -> bytes:

@@ -29,6 +29,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.profile import full_profile
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES
 from tests.bench import cluster, dressed
 from tests.cost.attack import Attack, Object, compact
 from tests.cost.forked import MAX_CPU, MAX_MEMORY, Recorder, Step, forked
@@ -72,7 +74,7 @@ class Laboratory:
         """Run an attack in each of its ways, each in its own fork. Return all steps."""
         return [step for work in self._works(attack) for step in forked(work, cpu, most)]
 
-    def _works(self, attack: Attack) -> list[Work]:
+    def _works(self, attack: Attack) -> list[Work]:  # noqa: PLR0911  # one for each way
         match attack.way:
             case "pod":
                 verbs = [self._asking(verb, f"/{verb}", self.args(attack.document)) for verb in _VERBS]
@@ -83,6 +85,8 @@ class Laboratory:
                 return [self._explaining(attack.body())]
             case "manifest":
                 return [self._asking("manifest", "/explain/manifest", attack.body(), admin=True)]
+            case "waiting":
+                return [self._among(attack.document)]
             case "objects":
                 return [self._watching(attack.document if isinstance(attack.document, list) else [])]
             case "gangs":
@@ -154,6 +158,19 @@ class Laboratory:
         cache = EquivalenceCache(self.mirror, profile.plugins)
         placer = Placer(self.mirror, profile, cache.evaluation, lambda _, best: int(best[0]))
         return Gangs(self.mirror, placer, lambda _: True, time.thread_time)
+
+    def _among(self, document: Object) -> Work:
+        """Explain a pod among objects that came before, with the newest rules."""
+        objects = [(_RESOURCES[each["kind"]], compact(each)) for each in document["objects"]]
+        explain = self._explaining(compact(document["pod"]))
+
+        def work(recorder: Recorder) -> None:
+            self.mirror.change_rules(rules_of(RELEASES[-1]))
+            self._tell("Add", objects)
+            self._ordinarily = self._checksum()
+            explain(recorder)
+
+        return work
 
     def _bound(self, given: Object, version: str) -> tuple[Resource, bytes]:
         """Return an object with a version. Pods are bound."""

@@ -75,8 +75,7 @@ class _At(NamedTuple):
     which: int
 
 
-_START: Final = (0, 0)
-"""The first device of the first pool."""
+_START: Final = (0, 0)  # the first device of the first pool
 
 
 class _Undo(NamedTuple):
@@ -359,6 +358,7 @@ class Search:
 
     def _take(self, at: int, demand: _Demand, where: tuple[int, int], *, must: bool) -> _Undo | None:
         """Allocate a device, or return None if that is impossible. Upstream allocateDevice."""
+        self._step(3)  # it takes as long as three of the others
         place, position = where
         device, need = self._pools[place].devices[position], demand.need
         shared = self._gates.shares and device.device.shareable
@@ -439,7 +439,7 @@ class Search:
         return device in self._sharing or (position in shares and (self._gates.fixed or shares[position] is not None))
 
 
-_STEPS_OF_CEL: Final = 5
+_STEPS_OF_CEL: Final = 10
 
 
 def _sums_after(numbers: Sequence[int]) -> list[int]:

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 
 from core.framework.interface import Code, Status
 from core.mirror.cluster import ClusterMirror
-from core.objects.devices import ClaimRequest, Constraint, DeviceRequest, ResourceClaim
+from core.objects.devices import ALL, ClaimRequest, Constraint, DeviceRequest, ResourceClaim
 from core.objects.kinds import DeviceClass
 from core.objects.pod import Pod, PodResourceClaim
 from core.objects.quantity import quoted
+from core.plugins.dynamicresources.alike import Aspect, aspects_of
 from core.plugins.dynamicresources.allocator import UndecidedError
 from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
-from core.plugins.dynamicresources.matching import Matcher, Reads, union
+from core.plugins.dynamicresources.matching import Matcher, union
 from core.releases.release import Release
 
 
@@ -81,11 +82,14 @@ class Selection:
         self._classes = classes
         self._release = release
         self._matchers: dict[str, Matcher] = {}
+        self._characters = 0
+        self.compiled = 0
+        """Characters of the expressions that were compiled for the present claims. `Claims` begins at 0."""
 
     def needs_of(
         self, name: str, requests: tuple[ClaimRequest, ...], constraints: tuple[Constraint, ...]
     ) -> ClaimNeeds:
-        """Return what a claim asks for. Raises UndecidedError for a class with an unknown kind of selector."""
+        """Return what a claim asks for. Raises UndecidedError for an unknown kind of selector, and for too many."""
         return ClaimNeeds(name, tuple([self._alternatives(each) for each in requests]), constraints)
 
     def _alternatives(self, request: ClaimRequest) -> tuple[Need, ...]:
@@ -104,25 +108,41 @@ class Selection:
             raise UndecidedError(f"class {of_class.name}: a selector of an unknown kind")
         listed = [(of_class.name, number, each) for number, each in enumerate(of_class.selectors)]
         listed += [("", number, each) for number, each in enumerate(request.selectors)]
-        return tuple([(owner, number, self.matcher(each)) for owner, number, each in listed if each is not None])
+        return tuple([(owner, number, self._compiled(each)) for owner, number, each in listed if each is not None])
+
+    def _compiled(self, expression: str) -> Matcher:
+        if expression not in self._matchers:
+            if self.compiled > _MAX_COMPILED:
+                raise UndecidedError("its selectors are too long to be compiled at once")
+            self.compiled += len(expression)
+        return self.matcher(expression)
 
     def matcher(self, expression: str) -> Matcher:
         """Return the selector of an expression."""
         found = self._matchers.get(expression)
         if found is None:
-            if len(self._matchers) >= _MAX_MATCHERS:
+            self._characters += len(expression)
+            if len(self._matchers) >= _MAX_MATCHERS or self._characters > _MAX_CHARACTERS:
                 self._matchers.clear()
+                self._characters = len(expression)
             found = self._matchers[expression] = Matcher(expression, self._release)
         return found
 
 
 _MAX_MATCHERS = 1024
+_MAX_CHARACTERS = 128 * 1024
+"""Characters of expressions that are kept compiled, in 200 bytes each."""
+_MAX_COMPILED = 16 * 1024
+"""Characters of expressions that are compiled at once for one pod. The others are with the next request."""
 
 
-def reads_of_claims(claims: list[ClaimNeeds]) -> Reads | None:
-    """Return which attributes and capacities of devices decide about claims. None: any may."""
+def aspects_of_claims(claims: list[ClaimNeeds]) -> tuple[tuple[Aspect, ...], tuple[Aspect, ...]]:
+    """Return what of the devices of a node decides about claims, and what does if those in use are explained, too.
+
+    A request for all devices, or with admin access, looks at those in use.
+    """
     every = [need for claim in claims for alternatives in claim.requests for need in alternatives]
-    listed = [matcher.reads for need in every for _, _, matcher in need.matchers]
-    names = [each.match or each.distinct or "" for claim in claims for each in claim.constraints]
-    of_constraints = {variant for name in names for variant in (name, name.partition("/")[2])}
-    return union([*listed, Reads(frozenset(of_constraints))])
+    reads = union(matcher.reads for need in every for _, _, matcher in need.matchers)
+    compared = {each.match or each.distinct or "" for claim in claims for each in claim.constraints}
+    free = not any(need.request.admin_access or need.request.mode == ALL for need in every)
+    return aspects_of(reads, compared, free=free), aspects_of(reads, compared, free=False)

@@ -17,7 +17,7 @@ class Counters:
         self._pools = pools
         self._gates = gates
         self._available = [usage.available for usage in usages]
-        self._consumed: dict[object, CounterAmounts] = {}
+        self._consumed: dict[object, dict[tuple[str, str], int]] = {}
         self._first: dict[str, int] = {}
 
     def reserve(self, place: int, device: PoolDevice) -> bool:
@@ -33,7 +33,7 @@ class Counters:
         """Give a device's counters back."""
         self._change(place, device, -1)
 
-    def _of(self, place: int) -> tuple[tuple[tuple[tuple[str, str], int], ...], CounterAmounts]:
+    def _of(self, place: int) -> tuple[CounterAmounts, dict[tuple[str, str], int]]:
         """Return the available and the consumed counters of a pool. Until 1.36, pools of one name share them."""
         pool = self._pools[place]
         if self._gates.fixed:

@@ -5,23 +5,25 @@ k8s.io/dynamic-resource-allocation resourceslice/tracker/tracker.go (applyPatche
 """
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from core.mirror.changes import NodeChange, ObjectChange, RulesChange
 from core.mirror.cluster import ClusterMirror
+from core.mirror.topology import Int64Array, IntpArray
 from core.objects.devices import DeviceID, DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.kinds import IMPLICIT_PREFIX, DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Taint
-from core.plugins.dynamicresources.alike import Likeness, Outcomes
+from core.plugins.dynamicresources.alike import Aspect, Likeness, NodeNumbers, Outcomes, What
 from core.plugins.dynamicresources.claims import Selection
 from core.plugins.dynamicresources.gates import Gates, gates_of
 from core.plugins.dynamicresources.pools import (
+    CounterAmounts,
     Pool,
     PoolDevice,
     PoolError,
@@ -31,12 +33,11 @@ from core.plugins.dynamicresources.pools import (
     Whole,
     built,
     in_order,
+    shared,
 )
 
-if TYPE_CHECKING:
-    from core.mirror.topology import Int64Array
-
 _MAX_CONTENTS: Final = 16
+_USUAL: Final = (Aspect(What.DEVICES, free=True),)
 _FEW_SLICES: Final = 4
 _FEW_POOLS: Final = 4
 _FEW_DEVICES: Final = 64
@@ -81,6 +82,7 @@ class Inventory:
         self.revision += 1
         self.gates: Gates = gates_of(mirror.rules.release)
         self.alike = Likeness(self.gates)
+        self._numbers = NodeNumbers(self._number)
         self._rules = [*mirror.objects(DeviceTaintRule).values()]
         self._slices = Slices(mirror.objects(ResourceSlice).values(), self.gates)
         self.taken: Counter[DeviceID] = Counter()
@@ -147,7 +149,7 @@ class Inventory:
         with suppress(PoolError):
             for pool in self.pools_of(slot, self.nodes[slot]):
                 self.usage_of(pool)
-                self.alike.content_of(pool)
+                self.alike.key_of([pool], _USUAL)
 
     def _change_classes(self) -> None:
         self.revision += 1
@@ -183,6 +185,7 @@ class Inventory:
         pools = self._pools.get(pool_id, {}).values()
         for pool in pools:
             pool.usage = None
+            pool.numbers.clear()
             if pool.whole is not None:
                 pool.whole.available = None
         if len(pools) <= _FEW_POOLS:
@@ -371,16 +374,16 @@ class Inventory:
         ]
         used = frozenset(taken)
         free = tuple([position for position in range(len(pool.devices)) if position not in used])
-        return Usage(used, free, tuple(shares), () if pool.whole is None else self._available(pool.whole))
+        return shared(Usage(used, free, tuple(shares), () if pool.whole is None else self._available(pool.whole)))
 
-    def _available(self, whole: Whole) -> tuple[tuple[tuple[str, str], int], ...]:
+    def _available(self, whole: Whole) -> CounterAmounts:
         """Return what devices in use, on any node, leave of the counters of a pool."""
         if whole.available is None:
             left = dict(whole.counters)
             for each in (device for devices in whole.devices for device in devices):
                 for counter, amount in each.counters if self._is_allocated(each) else ():
                     left[counter] = left.get(counter, 0) - amount
-            whole.available = tuple(left.items())
+            whole.available = shared(tuple(left.items()))
         return whole.available
 
     def _is_allocated(self, each: PoolDevice) -> bool:
@@ -396,6 +399,19 @@ class Inventory:
         return self._mirror.objects(ResourceSlice).values()
 
     # Nodes that are alike.
+
+    def groups(self, slots: IntpArray, aspects: Sequence[Aspect]) -> Mapping[Hashable | None, Sequence[int]]:
+        """Return the nodes with each key, by their positions in `slots`. Those to which no other is alike have None."""
+        return self._numbers.groups(slots, aspects, self.changed_at, self._stamp)
+
+    def _number(self, aspect: Aspect, slot: int) -> int:
+        try:
+            pools = self.pools_of(slot, self.nodes[slot])
+        except PoolError:
+            return 0
+        for pool in pools:
+            self.usage_of(pool)
+        return self.alike.number(aspect, pools)
 
     def outcomes_of(self, content: Hashable) -> Outcomes:
         """Return what is known of some claims."""

@@ -19,6 +19,8 @@ Outcome: TypeAlias = bool | SelectorError
 _NOT_REPORTED: Final = Release(1, 35)
 _MAX_KNOWN: Final = 50_000
 """Outcomes of one selector that are kept."""
+_USUAL_LENGTH: Final = 256
+"""Characters of an expression whose evaluation counts as one."""
 _QUOTED: Final = r"""(?:"([^"\\]*)"|'([^'\\]*)')"""
 _access: Final = re.compile(
     rf"\bdevice\.(attributes|capacity)\[\s*{_QUOTED}\s*\]\s*"
@@ -67,7 +69,7 @@ class Matcher:
         if found is None:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            self.evaluated += 1
+            self.evaluated += 1 + len(self.expression) // _USUAL_LENGTH
             try:
                 found = self._selector.matches(selected(device, self._release))
             except SelectorError as error:

@@ -4,7 +4,7 @@ It judges, and allocates nothing: kube-scheduler's own plugin alone does that. S
 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -16,13 +16,13 @@ from core.framework.invalidation import InvalidationRule, Scope, differs, node_u
 from core.framework.scores import default_normalize
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
-from core.mirror.topology import Int64Array
+from core.mirror.topology import Int64Array, IntpArray
 from core.objects.devices import MAX_ALTERNATIVES, DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.pod_requests import may_be_devices
-from core.plugins.dynamicresources.alike import Outcomes
+from core.plugins.dynamicresources.alike import Aspect, Outcomes
 from core.plugins.dynamicresources.allocator import (
     MAX_STEPS,
     AllocationError,
@@ -31,13 +31,13 @@ from core.plugins.dynamicresources.allocator import (
     Search,
     UndecidedError,
 )
-from core.plugins.dynamicresources.claims import ClaimError, claims_of, reads_of_claims, refuse_unknown_classes
+from core.plugins.dynamicresources.claims import ClaimError, aspects_of_claims, claims_of, refuse_unknown_classes
 from core.plugins.dynamicresources.constraints import ClaimNeeds
 from core.plugins.dynamicresources.explaining import ExplainedDevices
 from core.plugins.dynamicresources.extended import claim_for_extended, extended, provided_on, requests_for
 from core.plugins.dynamicresources.gates import gates_of, unsupported
 from core.plugins.dynamicresources.inventory import Inventory
-from core.plugins.dynamicresources.matching import Reads
+from core.plugins.dynamicresources.outcomes import TO_JUDGE, TO_SCORE, Bound, Outcome
 from core.plugins.dynamicresources.pools import Pool, PoolError
 from core.releases.release import DeviceClassResources, Rules
 
@@ -52,43 +52,17 @@ STALE_CLAIM: Final = Status(_REJECTED, ("cannot schedule extended resource claim
 CANNOT_FIT: Final = Status(_REJECTED, ("cannot fit resource",))
 _OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
 _TOO_LONG: Final = "the search for devices takes too long"
-
-
-class Bound(NamedTuple):
-    """How many steps the searches of one request may take (MAX_STEPS). Then all other nodes are undecided."""
-
-    steps: int
-    of_a_node: int = 0
-    """What a node counts whose outcome is not known."""
-    of_a_read: int = 0
-    """What it counts more if its pools are not known either."""
-    of_a_search: int = 0
-    """What the beginning of a search counts."""
-
-
-_TO_JUDGE: Final = Bound(200_000)
-TO_SCORE: Final = Bound(3_000, of_a_node=2, of_a_read=10, of_a_search=20)
-"""About 6 ms, because a decision waits for it. Outcomes are kept, so the next decision continues with other nodes."""
-
-
-class Outcome(NamedTuple):
-    """What came of the search on a node. `undecided` is the reason if Kindred cannot tell, and then the node passes."""
-
-    status: Status
-    score: int = 0
-    undecided: str = ""
-
-
 _FITS: Final = Outcome(SUCCESS)
 
 
 class Claims:
     """The claims of an incoming pod, for all nodes. Stale after the next event."""
 
-    def __init__(self, mirror: ClusterMirror, pod: Pod, bound: Bound = _TO_JUDGE) -> None:
+    def __init__(self, mirror: ClusterMirror, pod: Pod, bound: Bound = TO_JUDGE) -> None:
         """Raise ClaimError if no node can do."""
         self.inventory = mirror.derived(Inventory)
         self.gates = self.inventory.gates
+        self.inventory.selection.compiled = 0
         self._mirror = mirror
         self.pod = pod
         self.named = claims_of(mirror, pod)
@@ -110,8 +84,8 @@ class Claims:
         self.survey: Survey | None = None
         """What an explanation has counted."""
 
-    def on(self, slot: int, node: Node) -> Outcome:
-        """Return what becomes of the claims on a node, known or not."""
+    def on(self, slot: int, node: Node, key: Hashable | None = None) -> Outcome:
+        """Return what becomes of the claims on a node, known or not. `key` is what `Inventory.groups` has of it."""
         provided = None
         if self.special is not None:
             if self.special.requests:
@@ -122,7 +96,7 @@ class Claims:
             if not self.named and not provided:
                 return _FITS
         unavailable = any(self.is_unavailable(claim, node) for claim in self.all)
-        outcome = self._allocated(slot, node, provided) if self.must_allocate else _FITS
+        outcome = self._allocated(slot, node, provided, key) if self.must_allocate else _FITS
         return Outcome(NOT_AVAILABLE) if unavailable and outcome.status is SUCCESS else outcome
 
     def provided(self, node: Node) -> frozenset[str] | None:
@@ -155,11 +129,13 @@ class Claims:
                 requests = requests_for(self.inventory, self.pod, provided or ())
                 claims.append(selection.needs_of(self.special.full_name, requests, ()))
             content = tuple([(each.requests, each.constraints) for each in claims])
-            found = Demand(claims, reads_of_claims(claims), self.inventory.outcomes_of(content))
+            found = Demand(claims, *aspects_of_claims(claims), self.inventory.outcomes_of(content))
             self._demands[provided] = found
         return found
 
-    def _allocated(self, slot: int, node: Node, provided: frozenset[str] | None) -> Outcome:
+    def _allocated(
+        self, slot: int, node: Node, provided: frozenset[str] | None, key: Hashable | None = None
+    ) -> Outcome:
         """Search, or take the outcome of a node whose pools are alike."""
         if self._bound.of_a_node:
             self.steps += self._bound.of_a_node + (0 if self.inventory.has_read(slot) else self._bound.of_a_read)
@@ -172,11 +148,8 @@ class Claims:
             return self._undecided(node, str(error))
         except PoolError as error:
             return Outcome(Status(Code.ERROR, (f"gather pool information: {error}",)))
-        for pool in pools:
-            if pool.usage is None:
-                self.steps += len(pool.devices) // _DEVICES_IN_A_STEP
-            self.inventory.usage_of(pool)
-        key = self.inventory.alike.key_of(pools, demand.reads)
+        self._read_usage(pools)
+        key = key or self.inventory.alike.key_of(pools, demand.aspects)
         known = demand.known
         place = None if key is None else known.by_key.get(key)
         if place is not None:
@@ -184,10 +157,19 @@ class Claims:
                 known.see(slot, place, self.inventory.now)
             outcome: Outcome = known.listed[place]
             return outcome
-        outcome = self._searched(demand.claims, pools, node)
-        if outcome.status.code is not Code.ERROR and not outcome.undecided:  # these name the claim
+        before = self.steps
+        outcome = self._searched(demand, pools, node)
+        if not outcome.is_of_one:
             known.keep(outcome, key, slot, self.inventory.now)
+        elif not self._bound.of_a_node:
+            known.waste(self.steps - before, self.inventory.now)
         return outcome
+
+    def _read_usage(self, pools: Sequence[Pool]) -> None:
+        for pool in pools:
+            if pool.usage is None:
+                self.steps += len(pool.devices) // _DEVICES_IN_A_STEP
+            self.inventory.usage_of(pool)
 
     def of_batch(self, batch: NodeBatch, *, to_score: bool = False) -> tuple[list[Outcome], Int64Array]:
         """Return outcomes, and for each node of a batch the place of its own among them.
@@ -201,16 +183,30 @@ class Claims:
         missing = np.flatnonzero(places < 0)
         if not len(missing):
             return known.listed, places
-        nodes = self.inventory.nodes
-        slots = batch.slots[missing].tolist()
-        found = [self._allocated(each, nodes[each], None) if to_score else self.on(each, nodes[each]) for each in slots]
-        distinct = {outcome: place for place, outcome in enumerate(dict.fromkeys(found))}
-        listed = [*known.listed, *distinct]
+        others = self._judge(batch.slots[missing], known, to_score=to_score)
         places = known.places(batch.slots, self.inventory.changed_at)
-        places[missing] = [len(known.listed) + distinct[outcome] for outcome in found]
+        places[missing[[*others]]] = np.arange(len(others)) + len(known.listed)
         if (places < 0).any():  # there were too many outcomes, so some were forgotten meanwhile
             return [*_outcomes(self, batch)], np.arange(len(batch))
-        return listed, places
+        return [*known.listed, *others.values()], places
+
+    def _judge(self, slots: IntpArray, known: Outcomes, *, to_score: bool) -> dict[int, Outcome]:
+        """Judge one node for all that are alike. Return by position in `slots` the outcomes that are not kept."""
+        others: dict[int, Outcome] = {}
+        groups: Mapping[Hashable | None, Sequence[int]] = {None: range(len(slots))}
+        if not self._bound.of_a_node:  # else each is judged by itself, because to group all takes longer
+            groups = self.inventory.groups(slots, self.needs_of(None).aspects)
+        for key, members in groups.items():
+            for number, at in enumerate(members):
+                slot = int(slots[at])
+                node = self.inventory.nodes[slot]
+                outcome = self._allocated(slot, node, None, key) if to_score else self.on(slot, node, key)
+                if outcome.is_of_one:
+                    others[at] = outcome
+                elif key is not None:
+                    known.see_alike(slots[members[number + 1 :]], slot, self.inventory.now)
+                    break
+        return others
 
     def _known_of(self, batch: NodeBatch, *, to_score: bool) -> Outcomes | None:
         """Return what is known, if nothing but devices decides, and all nodes are known."""
@@ -227,11 +223,12 @@ class Claims:
         """Return the pools of a node. Raises PoolError."""
         return self.inventory.pools_seen_by(node) if slot == NO_SLOT else self.inventory.pools_of(slot, node)
 
-    def _searched(self, need: list[ClaimNeeds], pools: Sequence[Pool], node: Node) -> Outcome:
-        left = self._bound.steps - self.steps
+    def _searched(self, demand: "Demand", pools: Sequence[Pool], node: Node) -> Outcome:
+        wasted = 0 if self._bound.of_a_node else demand.known.wasted(self.inventory.now)
+        left = self._bound.steps - max(self.steps, wasted)
         if left < 0:
             return self._undecided(node, _TOO_LONG)
-        search = Search(need, pools, [self.inventory.usage_of(pool) for pool in pools], node, self.gates)
+        search = Search(demand.claims, pools, [self.inventory.usage_of(pool) for pool in pools], node, self.gates)
         self.steps += self._bound.of_a_search
         begun = search.steps = max(0, MAX_STEPS - left)
         try:
@@ -268,7 +265,9 @@ class Demand(NamedTuple):
     """What is to be allocated, what decides about it, and what is known of nodes by what decides there."""
 
     claims: list[ClaimNeeds]
-    reads: Reads | None
+    aspects: tuple[Aspect, ...]
+    explained: tuple[Aspect, ...]
+    """What decides about an explanation."""
     known: Outcomes
 
 
@@ -403,7 +402,7 @@ class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claim
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Claims | None]:
         """Find the claims of the pod. SKIP without any."""
-        return _claims(mirror, pod, _TO_JUDGE)
+        return _claims(mirror, pod, TO_JUDGE)
 
     def filter(self, state: Claims, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch, once for all whose devices are alike."""

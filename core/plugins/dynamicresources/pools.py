@@ -6,7 +6,7 @@ Source: k8s.io/dynamic-resource-allocation structured/internal/incubating/pools_
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from core.objects.devices import Attribute, CounterUse, Device, DeviceID, NodeChoice, ResourceSlice
 from core.objects.node import Node
@@ -15,8 +15,9 @@ from core.plugins.dynamicresources.gates import Gates
 
 PoolID: TypeAlias = tuple[str, str]
 """The driver, and the name of the pool."""
-CounterAmounts: TypeAlias = dict[tuple[str, str], int]
-"""(Counter set, counter) -> amount in billionths."""
+CounterAmounts: TypeAlias = tuple[tuple[tuple[str, str], int], ...]
+"""(Counter set, counter) with an amount in billionths."""
+Shareable = TypeVar("Shareable", bound=Hashable)
 
 
 _SIMPLE: Final = ("int", "bool", "string")
@@ -44,10 +45,13 @@ def is_plain(attributes: Mapping[str, Attribute]) -> bool:
     )
 
 
-@lru_cache(maxsize=8192)
-def _shared(content: Hashable) -> Hashable:
-    """Return the content. Devices of one model share it."""
-    return content
+_same: Final = lru_cache(maxsize=8192)(lambda content: content)
+
+
+def shared(content: Shareable) -> Shareable:
+    """Return an equal value. Devices of one model share it, and so do pools that are used alike."""
+    found: Shareable = _same(content)
+    return found
 
 
 class PoolDevice:
@@ -61,8 +65,8 @@ class PoolDevice:
         self.slice = of_slice
         self.nodes = device.nodes if of_slice.per_device else None
         self.taints = taints
-        self.counters: tuple[tuple[tuple[str, str], int], ...] = tuple(_amounts(device.consumes))
-        self.content = _shared(
+        self.counters: CounterAmounts = _amounts(device.consumes)
+        self.content = shared(
             (
                 tuple(device.capacity.items()),
                 self.counters,
@@ -94,7 +98,7 @@ class Usage(NamedTuple):
     taken: frozenset[int]
     free: tuple[int, ...]
     shares: tuple[tuple[int, tuple[tuple[str, int], ...] | None], ...]
-    available: tuple[tuple[tuple[str, str], int], ...]
+    available: CounterAmounts
 
 
 class Whole:
@@ -104,8 +108,8 @@ class Whole:
 
     def __init__(self, slices: Sequence[ResourceSlice], gates: Gates, devices_of: "DevicesOf") -> None:
         self.number = len(slices)
-        self.counters: CounterAmounts = {}
-        self.available: tuple[tuple[tuple[str, str], int], ...] | None = None
+        self.counters: dict[tuple[str, str], int] = {}
+        self.available: CounterAmounts | None = None
         """What is left of the counters. None: to be counted again."""
         self.invalid_reason = self._read(slices, gates)
         self.devices: list[Sequence[PoolDevice]] = []
@@ -119,7 +123,7 @@ class Whole:
             if of_set.counter_set in sets:
                 return f"duplicate counter set name {of_set.counter_set}"
             sets.add(of_set.counter_set)
-            self.counters.update(_amounts([of_set]))
+            self.counters.update(_amounts((of_set,)))
         checked = [each for each in slices if not (gates.fixed and _has_counters(each, gates))]
         if gates.partitions and not _are_counted(checked, sets, self.counters):
             return "a counter set or counter not found"
@@ -131,15 +135,13 @@ class Pool:
 
     __slots__ = (
         "binds_late",
-        "columns",
-        "content",
         "devices",
         "id",
         "invalid_reason",
         "is_incomplete",
         "is_local",
         "is_plain",
-        "shapes",
+        "numbers",
         "usage",
         "usage_id",
         "whole",
@@ -160,10 +162,8 @@ class Pool:
         self.usage: Usage | None = None
         """None: to be read again."""
         self.usage_id = 0
-        self.content = 0
-        self.columns: dict[str, int] = {}
-        """Attribute -> a number for its values in all devices."""
-        self.shapes: dict[Hashable, int] = {}
+        self.numbers: dict[Hashable, int] = {}
+        """What decides about claims -> a number for it, until the usage changes."""
         self.is_plain = True
         """Whether all attributes of its devices can be read."""
 
@@ -384,13 +384,18 @@ def _repeated_name(slices: Iterable[ResourceSlice]) -> str | None:
     return None
 
 
-def _are_counted(slices: Iterable[ResourceSlice], sets: Collection[str], counters: CounterAmounts) -> bool:
-    uses = [use for each in slices for device in each.devices for use in device.consumes]
-    return all(use.counter_set in sets for use in uses) and all(each in counters for each, _ in _amounts(uses))
+def _are_counted(
+    slices: Iterable[ResourceSlice], sets: Collection[str], counters: Mapping[tuple[str, str], int]
+) -> bool:
+    uses = {device.consumes for each in slices for device in each.devices}
+    return all(use.counter_set in sets for each in uses for use in each) and all(
+        counter in counters for each in uses for counter, _ in _amounts(each)
+    )
 
 
-def _amounts(uses: Iterable[CounterUse]) -> list[tuple[tuple[str, str], int]]:
-    return [((use.counter_set, counter), amount) for use in uses for counter, amount in use.counters.items()]
+@lru_cache(maxsize=8192)
+def _amounts(uses: tuple[CounterUse, ...]) -> CounterAmounts:
+    return tuple([((use.counter_set, counter), amount) for use in uses for counter, amount in use.counters])
 
 
 def in_order(pools: Iterable[Pool]) -> tuple[Pool, ...]:

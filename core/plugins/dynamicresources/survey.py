@@ -15,6 +15,7 @@ from core.objects.devices import ALL, DeviceID, ResourceClaim
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import KEEP_PODS_OFF, Taint
+from core.plugins.dynamicresources.alike import Aspect
 from core.plugins.dynamicresources.allocator import (
     AllocationError,
     OnThisNodeError,
@@ -23,7 +24,6 @@ from core.plugins.dynamicresources.allocator import (
 )
 from core.plugins.dynamicresources.capacities import NOTHING, Amounts, CapacityError, fits
 from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
-from core.plugins.dynamicresources.matching import Reads
 from core.plugins.dynamicresources.pools import Pool, PoolDevice, PoolError, Usage, is_chosen
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ NAME: Final = "DynamicResources"
 _MAX_COUNTED: Final = 100_000
 """How many devices are counted, for all requests together. One takes about 4 us, and less if others are alike."""
 _OF_ALIKE: Final = 8
+_OF_POOL: Final = 3
+_OF_CEL: Final = 12
+"""An evaluation of a selector takes as long as to count so many devices, and so does a pool, however many it has."""
 _NONE_MATCHES: Final = 500
 """What a request lacks, in thousandths, where not even a device that is in use would do."""
 
@@ -108,14 +111,14 @@ class Survey:
                     found.setdefault(each.device, []).append(claim)
         return found
 
-    def demand(self, position: int) -> tuple[Sequence[ClaimNeeds], Reads | None]:
-        """Return what is to be allocated on a node, and the attributes that decide about it."""
+    def demand(self, position: int) -> tuple[Sequence[ClaimNeeds], Sequence[Aspect]]:
+        """Return what is to be allocated on a node, and what of the devices decides about an explanation."""
         node = self.node(position)
         if node is not None:
             with suppress(UndecidedError):
                 demand = self.claims.needs_of(self.claims.provided(node))
-                return demand.claims, demand.reads
-        return (), None
+                return demand.claims, demand.explained
+        return (), ()
 
     def pools(self, position: int) -> Sequence[Pool]:
         """Return the pools of a node, none if they are not known."""
@@ -128,11 +131,12 @@ class Survey:
 
     def on(self, position: int) -> Sequence[Found]:
         """Return the devices of a node for each request. Of several alternatives, the one that lacks the fewest."""
-        found, pools, (demand, reads) = [], self.pools(position), self.demand(position)
+        found, pools, (demand, aspects) = [], self.pools(position), self.demand(position)
         for claim in demand:
             for alternatives in claim.requests:
                 each = [
-                    Found(claim.name, need, self._in(position, pools, claim.name, need, reads)) for need in alternatives
+                    Found(claim.name, need, self._in(position, pools, claim.name, need, aspects))
+                    for need in alternatives
                 ]
                 found.append(min(each, key=lambda one: one.missing / max(one.needed, 1)))
         return found
@@ -143,12 +147,12 @@ class Survey:
         totals: dict[tuple[str, str], tuple[Need, dict[State, dict[DeviceID, PoolDevice]]]] = {}
         nodes: Counter[tuple[str, str]] = Counter()
         for position in self._decision.known.tolist():
-            pools, (demand, reads) = self.pools(position), self.demand(position)
+            pools, (demand, aspects) = self.pools(position), self.demand(position)
             for claim in demand:
                 for need in (need for alternatives in claim.requests for need in alternatives):
                     key = claim.name, need.full_name
                     _, total = totals.setdefault(key, (need, {}))
-                    found = self._in(position, pools, claim.name, need, reads)
+                    found = self._in(position, pools, claim.name, need, aspects)
                     nodes[key] += any(found.values())
                     for state, devices in found.items():
                         total.setdefault(state, {}).update((device.id, device) for device in devices)
@@ -181,21 +185,20 @@ class Survey:
         return False
 
     def _in(
-        self, at: int, pools: Sequence[Pool], claim: str, need: Need, reads: Reads | None
+        self, at: int, pools: Sequence[Pool], claim: str, need: Need, aspects: Sequence[Aspect]
     ) -> Mapping[State, Sequence[PoolDevice]]:
         found: dict[State, list[PoolDevice]] = {}
         for pool in pools:
             key = id(pool), claim, need.full_name
             known = self._seen.get(key)
             if known is None:
-                self._left -= 1 + len(pool.devices) // _OF_ALIKE
+                self._left -= _OF_POOL + len(pool.devices) // _OF_ALIKE
                 if self.is_cut:
                     break
                 usage = self.claims.inventory.usage_of(pool)
-                alike = self.claims.inventory.alike.key_of((pool,), reads)
+                alike = self.claims.inventory.alike.key_of((pool,), aspects)
                 places = None if alike is None else self._alike.get((alike, *key[1:]))
                 if places is None:
-                    self._left -= len(pool.devices)
                     places = self._of(pool, usage, need, self.node(at))
                     if alike is not None:
                         self._alike[alike, *key[1:]] = places
@@ -207,11 +210,13 @@ class Survey:
         return found
 
     def _of(self, pool: Pool, usage: Usage, need: Need, node: Node | None) -> Mapping[State, Sequence[int]]:
-        """Return the positions of the matching devices."""
+        """Return the positions of the matching devices, of the first ones only if there are too many to count."""
         shares, available = dict(usage.shares), dict(usage.available)
         found: dict[State, list[int]] = {}
         for position, device in enumerate(pool.devices):
-            if not all(matcher.of(device) is True for _, _, matcher in need.matchers):
+            if self.is_cut:
+                break
+            if not self._matches(device, need):
                 continue
             if device.nodes is not None and (node is None or not is_chosen(device.nodes, node)):
                 continue
@@ -221,6 +226,17 @@ class Survey:
             state = self._state(device, need, in_use, is_in_use=is_in_use, is_counted_out=is_counted_out)
             found.setdefault(state, []).append(position)
         return found
+
+    def _matches(self, device: PoolDevice, need: Need) -> bool:
+        """Return whether the selectors match a device, and count what that takes."""
+        self._left -= 1
+        for _, _, matcher in need.matchers:
+            evaluated = matcher.evaluated
+            outcome = matcher.of(device)
+            self._left -= _OF_CEL * (matcher.evaluated - evaluated)
+            if outcome is not True:
+                return False
+        return True
 
     def _state(
         self, device: PoolDevice, need: Need, in_use: Amounts, *, is_in_use: bool, is_counted_out: bool

@@ -153,7 +153,7 @@ EXPECTED_DEVICES: Final[tuple[Value, ...]] = (
                 capacity={
                     "memory": Capacity(40 * _GI, RequestPolicy(_GI, (_GI,), ValidRange(10**9, 2 * 10**9, 10**9)))
                 },
-                consumes=(CounterUse("memory", {"bytes": 40 * _GI}),),
+                consumes=(CounterUse("memory", (("bytes", 40 * _GI),)),),
                 nodes=NodeChoice("n1", all_nodes=True, selector=_SELECTED),
                 taints=(Taint("hot", "yes", "NoSchedule"),),
                 binds_to_node=True,
@@ -162,7 +162,7 @@ EXPECTED_DEVICES: Final[tuple[Value, ...]] = (
                 shareable=True,
             ),
         ),
-        shared_counters=(CounterUse("memory", {"bytes": 80 * _GI}),),
+        shared_counters=(CounterUse("memory", (("bytes", 80 * _GI),)),),
         has_groups=True,
         uid="u",
         resource_version="42",

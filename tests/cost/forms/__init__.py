@@ -6,6 +6,7 @@ from typing import Final
 from tests.cost.forms import (
     affinity,
     containers,
+    devices,
     gangs,
     nodes_wanted,
     pod_metadata,
@@ -25,6 +26,7 @@ _MODULES: Final = (
     pod_volumes,
     pod_metadata,
     watched,
+    devices,
     requests,
     gangs,
     wire,

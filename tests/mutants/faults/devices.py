@@ -6,6 +6,7 @@ from tests.mutants.fault import Fault
 
 _ALLOCATOR: Final = ("test_allocator.py", "test_releases.py")
 _CEL: Final = ("test_selectors.py", "test_recorded_selectors.py")
+_ALIKE: Final = ("dynamicresources/test_alike.py",)
 _STREAMS: Final = ("test_inventory.py", "test_devices.py")
 
 _RANKING: Final = ("test_device_ranking.py",)
@@ -163,15 +164,57 @@ FAULTS: Final = (
     Fault(
         id="attributes-not-compared-between-nodes",
         breaks="Nodes whose devices differ in an attribute that a selector reads are judged as one.",
-        old="        columns = [self._column(pool, name) for name in sorted(reads.attributes)]",
-        new="        columns: list[int] = []",
+        old="    attributes = [Aspect(What.ATTRIBUTE, tuple(names), free) for names in by_identifier.values()]",
+        new="    attributes: list[Aspect] = []",
         tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="devices-in-use-left-out-for-all",
+        breaks="Nodes whose devices in use differ are judged as one for a request for all devices.",
+        old="    free = not any(need.request.admin_access or need.request.mode == ALL for need in every)",
+        new="    free = True",
+        tests=_ALIKE,
+    ),
+    Fault(
+        id="search-without-an-end-made-again",
+        breaks="Each evaluation of a pod searches anew where the search before had no end.",
+        old="            known.waste(self.steps - before, self.inventory.now)\n",
+        new="            known.waste(0, self.inventory.now)\n",
+        tests=_ALIKE,
+    ),
+    Fault(
+        id="long-selectors-compiled-at-once",
+        breaks="A claim with very many long selectors holds the service while all are compiled.",
+        old="            self.compiled += len(expression)\n",
+        new="            self.compiled += 1\n",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="error-of-another-node",
+        breaks="A node has the error of another one that is alike, which names a device of that one.",
+        old="        if not outcome.is_of_one:\n",
+        new="        if not outcome.undecided:\n",
+        tests=_ALIKE,
+    ),
+    Fault(
+        id="numbers-of-a-node-read-once",
+        breaks="A node is alike to those to which it was before a device of it was taken.",
+        old="        for slot in slots[read_at[slots] < changed_at[slots]].tolist():",
+        new="        for slot in slots[read_at[slots] == 0].tolist():",
+        tests=_ALIKE,
+    ),
+    Fault(
+        id="numbers-of-a-pool-read-once",
+        breaks="A pool is alike to those to which it was before a device of it was taken.",
+        old="            pool.usage = None\n            pool.numbers.clear()\n",
+        new="            pool.usage = None\n",
+        tests=_ALIKE,
     ),
     Fault(
         id="usage-not-read-again",
         breaks="The devices of a pool that are in use are counted once, and not after an event.",
-        old="            pool.usage = None\n            if pool.whole is not None:\n",
-        new="            if pool.whole is not None:\n",
+        old="            pool.usage = None\n            pool.numbers",
+        new="            pool.numbers",
         tests=_STREAMS,
     ),
     Fault(

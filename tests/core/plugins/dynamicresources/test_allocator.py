@@ -310,6 +310,14 @@ def test_a_selector_that_is_not_evaluated_is_undecided_and_no_refusal(expression
     assert found["feasible"] == ["n0"]
 
 
+def test_long_selectors_are_not_compiled_all_at_once() -> None:
+    long = [" && ".join(f"{at} != {-1 - of}" for of in range(600)) for at in range(4)]
+    requests = [request(f"r{at}", selectors=[{"cel": {"expression": each}}]) for at, each in enumerate(long)]
+    assert response(world(TWO, [claim(requests)]))["undecided"] == {
+        "n0": "its selectors are too long to be compiled at once"
+    }
+
+
 def test_the_order_of_the_devices_of_one_request_is_not_tried() -> None:
     """There are 252 sets of five of ten devices, and 30,240 orders, which would take too long."""
     missing = request("b", selectors=[{"cel": {"expression": 'device.driver == "other"'}}])

@@ -2,8 +2,9 @@
 // `make parity`.
 //
 // On stdin come cases, a JSON object a line. For each a line goes to stdout: {"expected": ...} in the golden format,
-// {"panic": ...} if a plugin panicked, or {"refused": ...} if the objects cannot be decoded or scored. Which kind of case it is, its members tell: `resourceslices`,
-// `nominated`, `pdbs`, `storageclasses`, none of them. With -release it prints the release and ends.
+// {"panic": ...} if a plugin panicked, or {"rejected": ...} if the objects cannot be decoded or scored. Which kind of case
+// it is, its members tell: `resourceslices`, `nominated`, `pdbs`, `storageclasses`, none of them. With -release it prints
+// the release and ends. With -timed it is the other side of a benchmark, see timed.go.
 package main
 
 import (
@@ -24,6 +25,7 @@ import (
 
 func main() {
 	release := flag.Bool("release", false, "print the release of Kubernetes")
+	timed := flag.Bool("timed", false, "time DynamicResources: a case comes first, and then pods")
 	flag.Parse()
 	if *release {
 		fmt.Println(version.Get().GitVersion)
@@ -31,13 +33,19 @@ func main() {
 	}
 	klog.SetLogger(klog.Logger{}) // a plugin logs what it refuses, and so does the error handler of the libraries
 	metrics.Register()
-	if err := run(context.Background(), os.Stdin, os.Stdout); err != nil {
+	answering := reply
+	if *timed {
+		answering = (&timing{}).reply
+	}
+	if err := run(context.Background(), os.Stdin, os.Stdout, answering); err != nil {
 		fmt.Fprintln(os.Stderr, "intree-plugins:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, input io.Reader, output io.Writer) error {
+func run(
+	ctx context.Context, input io.Reader, output io.Writer, answering func(context.Context, []byte) map[string]any,
+) error {
 	lines := bufio.NewReaderSize(input, 1<<20)
 	encoder := json.NewEncoder(output)
 	encoder.SetEscapeHTML(false)
@@ -48,21 +56,21 @@ func run(ctx context.Context, input io.Reader, output io.Writer) error {
 		} else if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if err := encoder.Encode(reply(ctx, text)); err != nil {
+		if err := encoder.Encode(answering(ctx, text)); err != nil {
 			return err
 		}
 	}
 }
 
-// reply answers a line. What no API server would have let through is refused, and so is what no plugin scores.
+// reply answers a line. What no API server would have let through is rejected, and so is what no plugin scores.
 func reply(ctx context.Context, text []byte) map[string]any {
 	var line testCase
 	if err := json.Unmarshal(text, &line); err != nil {
-		return map[string]any{"refused": err.Error()}
+		return map[string]any{"rejected": err.Error()}
 	}
 	result, err := answer(ctx, &line)
 	if err != nil {
-		return map[string]any{"refused": err.Error()}
+		return map[string]any{"rejected": err.Error()}
 	}
 	return result
 }

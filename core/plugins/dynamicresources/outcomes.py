@@ -1,0 +1,36 @@
+"""What comes of a search for devices on a node, and how much of it there may be."""
+
+from typing import Final, NamedTuple
+
+from core.framework.interface import Code, Status
+
+
+class Bound(NamedTuple):
+    """How many steps the searches of one request may take (MAX_STEPS). Then all other nodes are undecided."""
+
+    steps: int
+    of_a_node: int = 0
+    """What a node counts whose outcome is not known."""
+    of_a_read: int = 0
+    """What it counts more if its pools are not known either."""
+    of_a_search: int = 0
+    """What the beginning of a search counts."""
+
+
+TO_JUDGE: Final = Bound(100_000)
+"""About 0.2 s, of an explanation."""
+TO_SCORE: Final = Bound(3_000, of_a_node=2, of_a_read=10, of_a_search=20)
+"""About 6 ms, because a decision waits for it. Outcomes are kept, so the next decision continues with other nodes."""
+
+
+class Outcome(NamedTuple):
+    """What came of the search on a node. `undecided` is the reason if Kindred cannot tell, and then the node passes."""
+
+    status: Status
+    score: int = 0
+    undecided: str = ""
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether it says nothing of other nodes: the text names a device or the claim, or the search had no end."""
+        return self.status.code is Code.ERROR or bool(self.undecided)
