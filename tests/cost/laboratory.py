@@ -150,7 +150,7 @@ class Laboratory:
         for number in range(_TURNS):
             pod, now = turn.choice(pods), number / 10
             if not self.mirror.is_assumed(pod.uid) or gangs.has_reserved(pod.uid):
-                yield partial(_asked, gangs, pod, now)
+                yield partial(_requested, gangs, pod, now)
             yield partial(_worked, gangs, now)
 
     def _gangs(self) -> Gangs:
@@ -244,7 +244,7 @@ class Laboratory:
         self._tell("Add", ((_RESOURCES[kind], json.dumps(each).encode()) for each in objects))
 
 
-def _asked(gangs: Gangs, pod: Pod, now: float) -> str:
+def _requested(gangs: Gangs, pod: Pod, now: float) -> str:
     gangs.begin(now)
     try:
         return str(gangs.ask(pod, now))[:_REPORTED]

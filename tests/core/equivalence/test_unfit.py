@@ -16,7 +16,7 @@ FULL, AWAY, LATE = failing("full"), failing("away"), failing("late")
 BROKEN = failing("broken", code=Code.ERROR)
 
 
-class _Refused:
+class _Rejected:
     """Nodes `a`, `b` and `c`, which a plugin says are full. A second one has nothing to say yet."""
 
     def __init__(self) -> None:
@@ -57,76 +57,76 @@ def statuses(verdicts: Verdicts | None) -> list[Status]:
 
 
 def test_while_nothing_changes_the_verdicts_are_the_same_object() -> None:
-    refused = _Refused()
-    first = refused.known()
+    rejected = _Rejected()
+    first = rejected.known()
     assert statuses(first) == [FULL] * 3
-    assert refused.decided()[1] is first
+    assert rejected.decided()[1] is first
 
 
 def test_only_the_node_that_has_changed_is_judged_again_by_the_filters_that_it_concerns() -> None:
-    refused = _Refused()
-    refused.known()
-    refused.first.stated |= {"b": AWAY, "c": AWAY}  # nobody hears of c
-    refused.mirror.assume(pod("q"), "b", 0.0)
-    assert statuses(refused.decided()[1]) == [FULL, AWAY, FULL]
-    assert refused.requested == ([["b"]], [])
-    refused.second.stated["a"] = LATE
-    del refused.first.stated["a"]
-    tell(refused.mirror, "Update", node("a", labels={"now": "here"}))
-    refused.mirror.assume(pod("r"), "a", 0.0)
-    assert statuses(refused.decided()[1]) == [LATE, AWAY, FULL]
-    assert refused.requested == ([["a"]], [["a"]])
-    refused.second.stated["b"] = LATE  # it fails after the first one there
-    tell(refused.mirror, "Update", node("b", labels={"now": "here"}))
-    assert statuses(refused.decided()[1]) == [LATE, AWAY, FULL]
+    rejected = _Rejected()
+    rejected.known()
+    rejected.first.stated |= {"b": AWAY, "c": AWAY}  # nobody hears of c
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    assert statuses(rejected.decided()[1]) == [FULL, AWAY, FULL]
+    assert rejected.requested == ([["b"]], [])
+    rejected.second.stated["a"] = LATE
+    del rejected.first.stated["a"]
+    tell(rejected.mirror, "Update", node("a", labels={"now": "here"}))
+    rejected.mirror.assume(pod("r"), "a", 0.0)
+    assert statuses(rejected.decided()[1]) == [LATE, AWAY, FULL]
+    assert rejected.requested == ([["a"]], [["a"]])
+    rejected.second.stated["b"] = LATE  # it fails after the first one there
+    tell(rejected.mirror, "Update", node("b", labels={"now": "here"}))
+    assert statuses(rejected.decided()[1]) == [LATE, AWAY, FULL]
 
 
 def test_what_concerns_all_nodes_is_judged_again_on_all() -> None:
-    refused = _Refused()
-    refused.known()
-    refused.first.stated = dict.fromkeys("abc", AWAY)
-    tell(refused.mirror, "Add", Namespace("new"))
-    assert statuses(refused.decided()[1]) == [AWAY] * 3
+    rejected = _Rejected()
+    rejected.known()
+    rejected.first.stated = dict.fromkeys("abc", AWAY)
+    tell(rejected.mirror, "Add", Namespace("new"))
+    assert statuses(rejected.decided()[1]) == [AWAY] * 3
 
 
 def test_a_node_that_fits_at_last_is_chosen_and_the_ranking_is_used_again() -> None:
-    refused = _Refused()
-    refused.known()
-    del refused.first.stated["c"]
-    refused.mirror.assume(pod("q"), "c", 0.0)
-    assert refused.decided()[0] == ["c"]
-    refused.first.stated["c"] = FULL
-    del refused.first.stated["b"]
-    refused.mirror.assume(pod("r"), "b", 0.0)
-    refused.mirror.forget(pod("q").uid)
-    assert refused.decided() == (["b"], None), "by the ranking"
+    rejected = _Rejected()
+    rejected.known()
+    del rejected.first.stated["c"]
+    rejected.mirror.assume(pod("q"), "c", 0.0)
+    assert rejected.decided()[0] == ["c"]
+    rejected.first.stated["c"] = FULL
+    del rejected.first.stated["b"]
+    rejected.mirror.assume(pod("r"), "b", 0.0)
+    rejected.mirror.forget(pod("q").uid)
+    assert rejected.decided() == (["b"], None), "by the ranking"
 
 
 def test_an_error_is_not_kept() -> None:
-    refused = _Refused()
-    refused.known()
-    refused.first.stated["b"] = BROKEN
-    refused.mirror.assume(pod("q"), "b", 0.0)
+    rejected = _Rejected()
+    rejected.known()
+    rejected.first.stated["b"] = BROKEN
+    rejected.mirror.assume(pod("q"), "b", 0.0)
     for _ in range(2):
-        assert statuses(refused.decided()[1]) == [FULL, BROKEN, FULL]
-        assert [] != refused.first.requested == [["b"]] * len(refused.first.requested)
-    refused.first.stated["b"] = AWAY
-    assert statuses(refused.decided()[1]) == [FULL, AWAY, FULL]
+        assert statuses(rejected.decided()[1]) == [FULL, BROKEN, FULL]
+        assert [] != rejected.first.requested == [["b"]] * len(rejected.first.requested)
+    rejected.first.stated["b"] = AWAY
+    assert statuses(rejected.decided()[1]) == [FULL, AWAY, FULL]
 
 
 def test_verdicts_of_other_nodes_are_not_taken_for_those_of_all() -> None:
-    refused = _Refused()
-    refused.first.stated["b"] = AWAY
-    refused.known()
-    assert statuses(refused.decided(refused.mirror.batch(["b", "a"]))[1]) == [AWAY, FULL]
-    assert statuses(refused.decided()[1]) == [FULL, AWAY, FULL]
-    assert len(statuses(refused.decided(refused.mirror.batch(["b", "stranger"]))[1])) == 2
+    rejected = _Rejected()
+    rejected.first.stated["b"] = AWAY
+    rejected.known()
+    assert statuses(rejected.decided(rejected.mirror.batch(["b", "a"]))[1]) == [AWAY, FULL]
+    assert statuses(rejected.decided()[1]) == [FULL, AWAY, FULL]
+    assert len(statuses(rejected.decided(rejected.mirror.batch(["b", "stranger"]))[1])) == 2
 
 
 def test_a_class_that_fits_nowhere_counts_with_its_verdicts() -> None:
-    refused = _Refused()
-    refused.known()
-    (entry,) = refused.cache
+    rejected = _Rejected()
+    rejected.known()
+    (entry,) = rejected.cache
     assert entry.unfit is not None
     before = entry.update_size()
     entry.unfit = None
