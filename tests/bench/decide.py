@@ -70,7 +70,7 @@ def measure(size: Size) -> Section:
                     for number in range(_ROUNDS):
                         _round(*both, bodies[number * pods : (number + 1) * pods])
                 rows.append(_row(kind, *both))
-                rows += _refusals(kind, iteration, size, api, both[0])
+                rows += _rejections(kind, iteration, size, api, both[0])
     title = f"Decisions among all nodes, {_NAMES} in the request, against a bare ASGI app, {size}"
     return Section("decide", title, rows)
 
@@ -131,7 +131,7 @@ def _round(ours: _Side, floor: _Side, bodies: list[bytes]) -> None:
         side.cpu.append([(side.process.main_thread_cpu_seconds() - seconds) / len(bodies)])
 
 
-def _refusals(kind: str, iteration: int, size: Size, api: FakeApi, ours: _Side) -> Iterator[Row]:
+def _rejections(kind: str, iteration: int, size: Size, api: FakeApi, ours: _Side) -> Iterator[Row]:
     """Yield what a refusal costs: after a decision, which changes one node, and after another refusal."""
     pods = size.samples(_PODS, least=_IN_A_ROW)
     fitting, unfit = (

@@ -46,18 +46,18 @@ def test_an_attempt_whose_reasons_are_the_same_writes_nothing(cluster: Cluster, 
     def fill_until(attempts: int) -> None:
         """Fill one node after another, so that one more lacks CPUs, until the waiting pods had so many attempts."""
         nonlocal filled
-        before = refused()
-        while refused() < before + attempts:
+        before = rejected()
+        while rejected() < before + attempts:
             name = f"filling-{filled}"
             cluster.place(pod(name, _FILLING, cpu="31", affinity=apart(_FILLING), schedulerName=mode.scheduler_name))
             filled += 1
             time.sleep(_PAUSE)
 
-    def refused() -> int:
+    def rejected() -> int:
         return decisions(kindred).get("no_fit", 0)
 
     cluster.place(pod("filling", _FILLING, cpu="31", affinity=apart(_FILLING), schedulerName=mode.scheduler_name))
-    start, attempts = writes(cluster), refused()
+    start, attempts = writes(cluster), rejected()
     names = [f"waiting-{number}" for number in range(WAITING)]
     large = {"requests": {"cpu": "2", "memory": "100Gi"}}
     for name in names:
@@ -66,13 +66,13 @@ def test_an_attempt_whose_reasons_are_the_same_writes_nothing(cluster: Cluster, 
         cluster.create_pods([made])
     wait_until(lambda: all(cluster.condition(name) for name in names), PATIENCE, "a condition of each pod")
     fill_until(_ATTEMPTS)
-    first, attempts, filled_first = writes(cluster) - start, refused() - attempts, filled
+    first, attempts, filled_first = writes(cluster) - start, rejected() - attempts, filled
     note(f"{WAITING} pods, {attempts} attempts, {filled_first} pods placed: {dict(first)}")
     assert [cluster.condition(name)["message"] for name in names] == [MESSAGE] * WAITING
 
-    before, attempts = writes(cluster), refused()
+    before, attempts = writes(cluster), rejected()
     fill_until(_ATTEMPTS)
-    later, attempts, placed = writes(cluster) - before, refused() - attempts, filled - filled_first
+    later, attempts, placed = writes(cluster) - before, rejected() - attempts, filled - filled_first
     note(f"{attempts} attempts more, {placed} pods placed: {dict(later)}")
     assert placed > 1, "the numbers of nodes that lack CPUs are the same"
     assert later["PATCH pods"] == 0
