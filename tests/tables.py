@@ -19,7 +19,7 @@ from core.releases.release import GATES, RELEASES, Stage
 from tests import exported_metrics
 from tests.bench import memory, report
 from tests.bench.command import Size
-from tests.bench.report import INTREE, LATEST, Ratio, Report, Row, Section, Times, short
+from tests.bench.report import DEVICES, INTREE, LATEST, Ratio, Report, Row, Section, Times, short
 from tests.e2e.binaries import SCHEDULER
 from tests.manifests import chart_schema
 from tests.markdown import table, with_blocks
@@ -130,6 +130,8 @@ _LEFT_OUT: Final = ("events", "gangs", "cache", "explain", "beside", "busy")
 def benchmarks() -> str:
     """Return a table for each section that the page shows, and when and on what each report was measured."""
     reports = [report.read(path) for path in (LATEST, INTREE)]
+    if reports[0].section("devices") is None:  # a run without Go, or before there was the section
+        reports.append(report.read(DEVICES))
     return "\n\n".join(part for given in reports for part in (*map(_section, _rendered(given)), _measured(given)))
 
 

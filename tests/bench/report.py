@@ -77,6 +77,8 @@ ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docs" / "bench"
 LATEST: Final = FOLDER / "latest.json"
 INTREE: Final = FOLDER / "intree.json"
+DEVICES: Final = FOLDER / "devices.json"
+"""The section `devices` alone: `python -m tests.bench --sections devices --output docs/bench/devices.json`."""
 _DIGITS: Final = 4
 """Significant digits in the file. More digits would be noise, and would change lines without a reason."""
 

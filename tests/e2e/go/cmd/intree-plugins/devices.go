@@ -21,7 +21,7 @@ import (
 )
 
 // longest is the time for a node, wall clock. A case that takes longer says nothing: it would depend on the machine.
-const longest = 3 * time.Second
+var longest = 3 * time.Second
 
 // timedOut is in the reason of a node that took longer.
 const timedOut = "timed out trying to allocate devices"
