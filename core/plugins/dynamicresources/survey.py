@@ -34,7 +34,7 @@ _MAX_COUNTED: Final = 100_000
 """How many devices are counted, for all requests together. One takes about 4 us, and less if others are alike."""
 _OF_ALIKE: Final = 8
 _OF_POOL: Final = 3
-_OF_CEL: Final = 12
+_OF_CEL: Final = 20
 """An evaluation of a selector takes as long as to count so many devices, and so does a pool, however many it has."""
 _NONE_MATCHES: Final = 500
 """What a request lacks, in thousandths, where not even a device that is in use would do."""
