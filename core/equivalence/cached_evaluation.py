@@ -15,7 +15,7 @@ from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Ro
 from core.framework.evaluation import Evaluation, FreshEvaluation, best_nodes, everywhere, first_failures
 from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Code, Status, Verdicts, Versions
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.mirror.work import Work
 from core.objects.pod import Pod
@@ -99,7 +99,7 @@ class CachedEvaluation:
         part = batch if len(positions) == len(batch) else batch.part(positions)
         verdicts_of = self._verdicts_again if len(part) <= _FEW and part is not batch else self.verdicts
         numbers, cacheable = cacheable_codes(chain, first_failures(filters, part, verdicts_of))
-        _put(cells, part, numbers, cacheable)
+        cells.store(part, numbers, cacheable)
         if chain.nbytes != size:
             self._cache.update_size(self._entry)
         if cacheable is None and not batch.unmirrored:
@@ -308,7 +308,7 @@ class CachedEvaluation:
         numbers, cacheable = row.results(state, part)
         row.versions = row.versions_of(state)
         row.empty = row.empty and not len(part)
-        _put(cells, part, numbers, cacheable)
+        cells.store(part, numbers, cacheable)
         return numbers
 
     def _settle(self, row: Row, status: Status) -> Status:
@@ -331,17 +331,6 @@ class CachedEvaluation:
         self._misses += cells
         self._entry.misses += cells
         self._cache.statistics.misses[reason.name] += cells
-
-
-def _put(cells: Cells, part: NodeBatch, numbers: Int64Array, cacheable: BoolArray | None) -> None:
-    """Store numbers, except for nodes without a slot."""
-    if part.unmirrored:
-        known: BoolArray = part.slots != NO_SLOT
-        cacheable = known if cacheable is None else known & cacheable
-    if cacheable is None:
-        cells.put(part.slots, numbers)
-    else:
-        cells.put(part.slots[cacheable], numbers[cacheable])
 
 
 Result: TypeAlias = Status | int | None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.equivalence.ranking import NEVER
 from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Code, Status, Verdicts, Versions
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NodeBatch
+from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.pod import Pod
 
@@ -101,6 +101,16 @@ class Cells:
             return
         self._make_room_for(lowest, int(numbers.max()))
         self.values[slots] = numbers
+
+    def store(self, part: NodeBatch, numbers: Int64Array, cacheable: BoolArray | None) -> None:
+        """Store the numbers of a batch, except for nodes without a slot. Only the cacheable ones, if that is given."""
+        if part.unmirrored:
+            known: BoolArray = part.slots != NO_SLOT
+            cacheable = known if cacheable is None else known & cacheable
+        if cacheable is None:
+            self.put(part.slots, numbers)
+        else:
+            self.put(part.slots[cacheable], numbers[cacheable])
 
     def drop(self, slots: IntpArray, reason: Miss) -> None:
         """Remove the numbers of some slots. A slot that already has a reason keeps it."""
