@@ -127,7 +127,7 @@ endif
 
 ##@ Measuring
 
-bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, all ratios with their bounds, docs/bench/latest.json (10 minutes)
+bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, all ratios with their bounds, docs/bench/latest.json (10 minutes; devices: Go)
 	$(BIN)/python -m tests.conformance tests/conformance/data/bench_checks_5000.jsonl.gz
 	$(BIN)/python -m tests.bench $(ARGS)
 
