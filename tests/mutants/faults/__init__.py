@@ -38,7 +38,7 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "equivalence": equivalence.FAULTS,
     "plugins": plugins.FAULTS,
     "devices": devices.FAULTS,
-    "what is said of devices": devices_explained.FAULTS,
+    "claims": devices_explained.FAULTS,
     "selectors": selectors.FAULTS,
     "nominated": nominated.FAULTS,
     "preemption": preemption.FAULTS,
