@@ -112,7 +112,8 @@ def test_an_interrupt_ends_it_with_status_0_and_nothing_is_left(tmp_path: Path) 
             os.killpg(service.process.pid, 0)
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(service.address)
-        assert re.fullmatch(r"Loaded [^.]*: not counted\)\n", service.stderr)  # in two lines, and nothing after it
+        assert re.fullmatch(r"Loaded [^.]*: not counted\)\n", service.stderr)
+        assert service.stderr.count("\n") == 2
 
 
 def test_a_port_in_use_ends_it_with_a_message(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""An attempt is made in parts, and attempts that fail take little of the process, whoever makes them."""
+"""An attempt to place a gang is made in parts. Attempts that fail take at most a tenth of the CPU in the long run.
+
+That holds however many namespaces make them.
+"""
 
 from collections.abc import Sequence
 
@@ -52,7 +55,7 @@ def test_an_attempt_goes_on_at_the_requests_for_other_members() -> None:
     setting = cluster(20, gang)
     responses = [setting.ask(pod) for pod in gang]
     assert responses[0] == "group default/train: places for its 20 members are still looked for"
-    assert not setting.mirror.assumed or responses[-1].startswith("on ")
+    assert responses[-1].startswith("on ")
     assert {response.partition(" ")[0] for response in responses} == {"group", "on"}
     assert len(setting.mirror.assumed) == 20
     assert setting.status().attempts == 1
