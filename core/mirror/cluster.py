@@ -166,7 +166,7 @@ class ClusterMirror:
     def finish_binding(self, uid: str, now: float, *, wait: float = 0.0) -> None:
         """Start the TTL of an Assumed pod. Another call restarts it.
 
-        `wait`: seconds for which its binding may still wait, see AssumedPod. A pod that is Added or not in the mirror
+        `wait`: seconds for which its binding may still wait. A pod that is Added or not in the mirror
         is ignored: the watch may be faster than the response to the binding.
         """
         self._assumed.finish_binding(uid, now, wait=wait)
