@@ -73,7 +73,7 @@ class Matcher:
             try:
                 found = self._selector.matches(selected(device, self._release))
             except SelectorError as error:
-                found = error
+                found = SelectorError(error.kind, error.message)  # it is kept, so without a traceback and its frames
             self._known[key] = found
         return found
 
