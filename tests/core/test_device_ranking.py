@@ -19,10 +19,13 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.pod import Pod
 from core.plugins import DEVICES
-from core.plugins.dynamicresources.outcomes import TO_SCORE
+from core.plugins.dynamicresources import matching
+from core.plugins.dynamicresources.outcomes import TO_JUDGE, TO_SCORE
+from core.plugins.dynamicresources.selectors import Selector
 from core.plugins.in_tree import EVERY_SCHEDULER, DeviceSchedulers
 from core.plugins.noderesources.arguments import ResourceSpec, ScoringStrategy
 from core.profile import Profile, full_profile
+from core.releases.release import Release
 from core.scheduling_cycle import choose_nodes
 from tests.conformance.engine import decoded_pod
 from tests.conformance.golden_files import Members, read
@@ -302,3 +305,69 @@ def test_scores_that_count_devices_are_those_of_upstream_s_formulas() -> None:
     served = Diagnosis(every_rule(profile), mirror, pod, batch)  # as `prioritize`
     parts = [served.score(at) for at in range(2)]
     assert [each.raw for part in parts if part for each in part[1] if each.plugin == "NodeResourcesFit"] == [0, 0]
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the lengths of the selectors that are compiled from now on."""
+    found: list[int] = []
+
+    def compile_selector(expression: str, release: Release) -> Selector:
+        found.append(len(expression))
+        return Selector(expression, release)
+
+    monkeypatch.setattr(matching, "compile_selector", compile_selector)
+    return found
+
+
+def long_selector(length: int, name: str = "a") -> V1:
+    """Return a selector of up to a length that selects all devices."""
+    part = f'device.driver != "{name}" && '
+    return {"cel": {"expression": part * ((length - 4) // len(part)) + "true"}}
+
+
+@pytest.mark.parametrize(("number", "length"), [(32, 10_000), (32, 200), (1, TO_SCORE.compiled + 50)])
+def test_a_class_with_long_selectors_is_not_counted_and_nothing_of_it_compiled(
+    number: int, length: int, compiled: list[int]
+) -> None:
+    """32 selectors of 10 KB took every decision seconds."""
+    case, profile = gpu_case(), by_resources("LeastAllocated")
+    case["deviceclasses"][0]["spec"]["selectors"] = [long_selector(length, f"a{at}") for at in range(number)]
+    mirror, pod = mirror_of_case(case), decoded_pod(case["pod"])
+    for _ in range(3):
+        assert best(mirror, pod, profile=profile) == ["n0", "n1"]
+    assert compiled == []
+
+
+def test_a_class_whose_selectors_are_not_as_long_is_counted_at_once(compiled: list[int]) -> None:
+    case, profile = gpu_case(), by_resources("LeastAllocated")
+    case["deviceclasses"][0]["spec"]["selectors"] = [long_selector(TO_SCORE.compiled // 2, each) for each in "ab"]
+    mirror, pod = mirror_of_case(case), decoded_pod(case["pod"])
+    assert best(mirror, pod, profile=profile) == ["n1"]
+    assert len(compiled) == 2
+
+
+def test_one_decision_compiles_few_of_a_claim_s_selectors_and_the_next_one_continues(compiled: list[int]) -> None:
+    case = case_of()
+    longer = [long_selector(TO_SCORE.compiled // 2, f"a{at}") for at in range(4)]
+    alternatives = [alternative("fast", selectors=[FAST, *longer]), alternative("any")]
+    case["resourceclaims"] = [claim([{"name": "r", "firstAvailable": alternatives}])]
+    mirror, pod = mirror_of_case(case), decoded_pod(case["pod"])
+    found = []
+    while ["n1"] not in found:
+        del compiled[:]
+        found.append(best(mirror, pod))
+        assert 0 < sum(compiled) <= TO_SCORE.compiled
+    assert found == [["n0", "n1"], ["n0", "n1"], ["n1"]]
+
+
+def test_a_selector_too_long_for_a_decision_counts_after_an_explanation(compiled: list[int]) -> None:
+    case = case_of()
+    alternatives = [alternative("fast", selectors=[FAST, long_selector(9_000)]), alternative("any")]
+    case["resourceclaims"] = [claim([{"name": "r", "firstAvailable": alternatives}])]
+    mirror, pod = mirror_of_case(case), decoded_pod(case["pod"])
+    assert [best(mirror, pod) for _ in range(2)] == [["n0", "n1"]] * 2
+    assert sum(compiled) < TO_SCORE.compiled
+    Diagnosis(every_rule(PROFILE), mirror, pod, mirror.all_nodes())
+    assert TO_SCORE.compiled < sum(compiled) <= TO_JUDGE.compiled
+    assert best(mirror, pod) == ["n1"]

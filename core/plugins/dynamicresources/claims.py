@@ -15,6 +15,7 @@ from core.plugins.dynamicresources.alike import Aspect, aspects_of
 from core.plugins.dynamicresources.allocator import UndecidedError
 from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
 from core.plugins.dynamicresources.matching import Matcher, union
+from core.plugins.dynamicresources.outcomes import CompileBudget
 from core.releases.release import Release
 
 
@@ -83,44 +84,41 @@ class Selection:
         self._release = release
         self._matchers: dict[str, Matcher] = {}
         self._characters = 0
-        self.compiled = 0
-        """Characters of the expressions that were compiled for the present claims. `Claims` begins at 0."""
 
     def needs_of(
-        self, name: str, requests: tuple[ClaimRequest, ...], constraints: tuple[Constraint, ...]
+        self, name: str, requests: tuple[ClaimRequest, ...], constraints: tuple[Constraint, ...], budget: CompileBudget
     ) -> ClaimNeeds:
         """Return what a claim asks for. Raises UndecidedError for an unknown kind of selector, and for too many."""
-        return ClaimNeeds(name, tuple([self._alternatives(each) for each in requests]), constraints)
+        return ClaimNeeds(name, tuple([self._alternatives(each, budget) for each in requests]), constraints)
 
-    def _alternatives(self, request: ClaimRequest) -> tuple[Need, ...]:
+    def _alternatives(self, request: ClaimRequest, budget: CompileBudget) -> tuple[Need, ...]:
         if request.exactly is not None and not request.first_available:
-            return (Need(request.exactly, self._matchers_of(request.exactly), request.name),)
+            return (Need(request.exactly, self._matchers_of(request.exactly, budget), request.name),)
         return tuple(
             [
-                Need(each, self._matchers_of(each), request.name, number)
+                Need(each, self._matchers_of(each, budget), request.name, number)
                 for number, each in enumerate(request.first_available)
             ]
         )
 
-    def _matchers_of(self, request: DeviceRequest) -> tuple[tuple[str, int, Matcher], ...]:
+    def _matchers_of(self, request: DeviceRequest, budget: CompileBudget) -> tuple[tuple[str, int, Matcher], ...]:
         of_class = self._classes[request.device_class]
         if None in of_class.selectors:
             raise UndecidedError(f"class {of_class.name}: a selector of an unknown kind")
         listed = [(of_class.name, number, each) for number, each in enumerate(of_class.selectors)]
         listed += [("", number, each) for number, each in enumerate(request.selectors)]
-        return tuple([(owner, number, self._compiled(each)) for owner, number, each in listed if each is not None])
+        return tuple(
+            [(owner, number, self.matcher(each, budget)) for owner, number, each in listed if each is not None]
+        )
 
-    def _compiled(self, expression: str) -> Matcher:
-        if expression not in self._matchers:
-            if self.compiled > _MAX_COMPILED:
-                raise UndecidedError("its selectors are too long to be compiled at once")
-            self.compiled += len(expression)
-        return self.matcher(expression)
+    def matcher(self, expression: str, budget: CompileBudget) -> Matcher:
+        """Return the selector of an expression. Raises UndecidedError if it would have to be compiled and is too long.
 
-    def matcher(self, expression: str) -> Matcher:
-        """Return the selector of an expression."""
+        Every caller has a budget, because 32 selectors of the length that upstream allows take seconds.
+        """
         found = self._matchers.get(expression)
         if found is None:
+            budget.spend(expression)
             self._characters += len(expression)
             if len(self._matchers) >= _MAX_MATCHERS or self._characters > _MAX_CHARACTERS:
                 self._matchers.clear()
@@ -132,8 +130,6 @@ class Selection:
 _MAX_MATCHERS = 1024
 _MAX_CHARACTERS = 128 * 1024
 """Characters of expressions that are kept compiled, in 200 bytes each."""
-_MAX_COMPILED = 16 * 1024
-"""Characters of expressions that are compiled at once for one pod. The others are with the next request."""
 
 
 def aspects_of_claims(claims: list[ClaimNeeds]) -> tuple[tuple[Aspect, ...], tuple[Aspect, ...]]:

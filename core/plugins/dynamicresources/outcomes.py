@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from core.framework.interface import Code, Status
+from core.plugins.dynamicresources.allocator import UndecidedError
 
 
 class Bound(NamedTuple):
@@ -15,12 +16,33 @@ class Bound(NamedTuple):
     """What it counts more if its pools are not known either."""
     of_a_search: int = 0
     """What the beginning of a search counts."""
+    compiled: int = 16 * 1024
+    """Characters of selectors that are compiled for one request, up to 0.25 s. The others are with the next one."""
 
 
 TO_JUDGE: Final = Bound(100_000)
 """About 0.2 s, of an explanation."""
-TO_SCORE: Final = Bound(3_000, of_a_node=2, of_a_read=10, of_a_search=20)
-"""About 6 ms, because a decision waits for it. Outcomes are kept, so the next decision continues with other nodes."""
+TO_SCORE: Final = Bound(3_000, of_a_node=2, of_a_read=10, of_a_search=20, compiled=4 * 1024)
+"""About 6 ms, because a decision waits for it. Outcomes are kept, so the next decision continues with other nodes.
+
+To compile selectors takes up to 0.06 s more, but only once. A longer one counts in no decision before an explanation
+has compiled it.
+"""
+
+
+class CompileBudget:
+    """How many characters of expressions one request may still compile."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, characters: int) -> None:
+        self._left = characters
+
+    def spend(self, expression: str) -> None:
+        """Count an expression that is compiled. Raises UndecidedError if it is too long."""
+        if len(expression) > self._left:
+            raise UndecidedError("its selectors are too long to be compiled at once")
+        self._left -= len(expression)
 
 
 class Outcome(NamedTuple):

@@ -37,7 +37,7 @@ from core.plugins.dynamicresources.explaining import ExplainedDevices
 from core.plugins.dynamicresources.extended import claim_for_extended, extended, provided_on, requests_for
 from core.plugins.dynamicresources.gates import gates_of, unsupported
 from core.plugins.dynamicresources.inventory import Inventory
-from core.plugins.dynamicresources.outcomes import TO_JUDGE, TO_SCORE, Bound, Outcome
+from core.plugins.dynamicresources.outcomes import TO_JUDGE, TO_SCORE, Bound, CompileBudget, Outcome
 from core.plugins.dynamicresources.pools import Pool, PoolError
 from core.releases.release import DeviceClassResources, Rules
 
@@ -62,7 +62,7 @@ class Claims:
         """Raise ClaimError if no node can do."""
         self.inventory = mirror.derived(Inventory)
         self.gates = self.inventory.gates
-        self.inventory.selection.compiled = 0
+        self._budget = CompileBudget(bound.compiled)
         self._mirror = mirror
         self.pod = pod
         self.named = claims_of(mirror, pod)
@@ -121,13 +121,13 @@ class Claims:
         if found is None:
             selection = self.inventory.selection
             claims = [
-                selection.needs_of(claim.full_name, claim.requests, claim.constraints)
+                selection.needs_of(claim.full_name, claim.requests, claim.constraints, self._budget)
                 for claim in self.named
                 if claim.allocation is None
             ]
             if self.special is not None and self.special.allocation is None:
                 requests = requests_for(self.inventory, self.pod, provided or ())
-                claims.append(selection.needs_of(self.special.full_name, requests, ()))
+                claims.append(selection.needs_of(self.special.full_name, requests, (), self._budget))
             content = tuple([(each.requests, each.constraints) for each in claims])
             found = Demand(claims, *aspects_of_claims(claims), self.inventory.outcomes_of(content))
             self._demands[provided] = found

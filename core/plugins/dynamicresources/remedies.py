@@ -22,6 +22,8 @@ from core.explaining.typos import mistaken
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.devices import ALL, Constraint, ResourceClaim
 from core.objects.kinds import DeviceClass
+from core.plugins.dynamicresources.allocator import UndecidedError
+from core.plugins.dynamicresources.outcomes import TO_JUDGE, CompileBudget
 from core.plugins.dynamicresources.pools import PoolDevice
 from core.plugins.dynamicresources.sentences import largest_group, nearest, survey_of
 from core.plugins.dynamicresources.survey import NAME, Found, State, Survey, untolerated
@@ -148,8 +150,14 @@ def _drivers(survey: Survey) -> dict[str, set[str]]:
     """Return the drivers of the devices of each class."""
     selection, devices, found = survey.claims.inventory.selection, [*survey.devices()], {}
     some = [devices[at] for at in np.linspace(0, len(devices) - 1, min(len(devices), _MAX_DEVICES)).astype(int)]
+    budget = CompileBudget(TO_JUDGE.compiled)
     for name, each in survey.classes.items():
-        matchers = [selection.matcher(expression) for expression in each.selectors if expression is not None]
+        try:
+            matchers = [
+                selection.matcher(expression, budget) for expression in each.selectors if expression is not None
+            ]
+        except UndecidedError:
+            continue  # all classes of a cluster could take minutes, and this one is only not proposed
         found[name] = {one.id.driver for one in some if all(of.of(one) is True for of in matchers)}
     return found
 

@@ -16,7 +16,9 @@ from core.mirror.topology import Int64Array
 from core.objects.devices import NO_NODES, DeviceID, NodeChoice, ResourceSlice
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
+from core.plugins.dynamicresources.allocator import UndecidedError
 from core.plugins.dynamicresources.inventory import Inventory
+from core.plugins.dynamicresources.outcomes import TO_SCORE, CompileBudget
 from core.plugins.dynamicresources.pools import PoolError, is_chosen
 from core.plugins.dynamicresources.selectors import SelectorErrorKind
 
@@ -88,6 +90,7 @@ class DeviceTotals:
         self._inventory = mirror.derived(Inventory)
         self._looks = 0
         self._evaluations = 0
+        self._budget = CompileBudget(TO_SCORE.compiled)
         self._of: NodeBatch | None = None
         self._by_name: Mapping[str, int] = {}
 
@@ -100,10 +103,13 @@ class DeviceTotals:
         of_class = self._inventory.class_for(resource) if self.backs(resource) else None
         try:
             return None if of_class is None else self._counted(of_class, batch)
-        except _UnknownError:
+        except (_UnknownError, UndecidedError):
             return None
 
     def _counted(self, of_class: DeviceClass, batch: NodeBatch) -> tuple[Int64Array, Int64Array]:
+        written = [selector for selector in of_class.selectors if selector is not None]
+        if sum(map(len, written)) > TO_SCORE.compiled or any(_ALWAYS_UNSET in each for each in written):
+            raise _UnknownError
         totals = _Totals(batch)
         for each in self._inventory.slices:
             self._look(1)
@@ -162,10 +168,8 @@ class DeviceTotals:
         return known
 
     def _matched(self, each: ResourceSlice, of_class: DeviceClass) -> Iterator[_Match]:
-        selection = self._inventory.selection
-        matchers = [selection.matcher(selector) for selector in of_class.selectors if selector is not None]
-        if any(_ALWAYS_UNSET in matcher.expression for matcher in matchers):
-            raise _UnknownError
+        matcher_of = self._inventory.selection.matcher
+        matchers = [matcher_of(selector, self._budget) for selector in of_class.selectors if selector is not None]
         self._look(_LOOKS_OF_A_MATCH * len(each.devices))
         for device in self._inventory.devices_of(each):
             matches, is_known = True, True

@@ -185,8 +185,8 @@ FAULTS: Final = (
     Fault(
         id="long-selectors-compiled-at-once",
         breaks="A claim with very many long selectors holds the service while all are compiled.",
-        old="            self.compiled += len(expression)\n",
-        new="            self.compiled += 1\n",
+        old="        self._left -= len(expression)\n",
+        new="        self._left -= 1\n",
         tests=_ALLOCATOR,
     ),
     Fault(
