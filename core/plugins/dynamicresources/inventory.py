@@ -15,11 +15,12 @@ import numpy as np
 from core.mirror.changes import NodeChange, ObjectChange, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.topology import Int64Array, IntpArray
-from core.objects.devices import DeviceID, DeviceTaintRule, ResourceClaim, ResourceSlice
+from core.objects.devices import AllocatedDevice, DeviceID, DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.kinds import IMPLICIT_PREFIX, DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Taint
 from core.plugins.dynamicresources.alike import Aspect, Likeness, NodeNumbers, Outcomes, What
+from core.plugins.dynamicresources.allocated import Shares, devices_had_by
 from core.plugins.dynamicresources.claims import Selection
 from core.plugins.dynamicresources.gates import Gates, gates_of
 from core.plugins.dynamicresources.pools import (
@@ -42,22 +43,6 @@ _FEW_SLICES: Final = 4
 _FEW_POOLS: Final = 4
 _FEW_DEVICES: Final = 64
 """Up to this many devices, what is in use of a pool is counted with the event, and else by the next request."""
-
-
-class Shares:
-    """What several claims consume of a shared device. `consumed` is None if no claim states an amount."""
-
-    __slots__ = ("amounts", "holders", "stating")
-
-    def __init__(self) -> None:
-        self.holders = 0
-        self.stating = 0
-        self.amounts: Counter[str] = Counter()
-
-    @property
-    def consumed(self) -> tuple[tuple[str, int], ...] | None:
-        """The sums of the consumed amounts."""
-        return tuple(sorted(self.amounts.items())) if self.stating else None
 
 
 class Inventory:
@@ -100,13 +85,13 @@ class Inventory:
         self.matching: dict[str, Any] = {}
         """Slice -> its devices that the class of an extended resource selects. See totals.py."""
         self.uses: Counter[PoolID] = Counter()
-        """How often what is allocated of a pool has changed."""
+        """How often what is allocated of a pool with slices has changed. It begins again with the first slice."""
         self.made_for: dict[str, dict[str, ResourceClaim]] = {}
         """UID of a pod -> the claims that kube-scheduler made for its extended resources, by name."""
         self._outcomes.clear()
         self.selection = Selection(mirror.objects(DeviceClass), mirror.rules.release)
         for claim in mirror.objects(ResourceClaim).values():
-            self._count(claim, 1)
+            self._change_claim(None, claim)
 
     # Events.
 
@@ -117,9 +102,7 @@ class Inventory:
         elif isinstance(change, RulesChange):
             self._reset()
         elif change.kind is ResourceClaim:
-            for claim, sign in ((change.before, -1), (change.after, 1)):
-                if claim is not None:
-                    self._count(claim, sign)
+            self._change_claim(change.before, change.after)
         elif change.kind is ResourceSlice:
             self._change_slice(change.before, change.after)
         elif change.kind is DeviceTaintRule:
@@ -156,31 +139,42 @@ class Inventory:
         self.extended = None
         self.selection = Selection(self._mirror.objects(DeviceClass), self._mirror.rules.release)
 
-    def _count(self, claim: ResourceClaim, sign: int) -> None:
-        if claim.for_extended and claim.controller is not None:
-            made = self.made_for.setdefault(claim.controller.uid, {})
-            if sign > 0:
-                made[claim.full_name] = claim
-            else:
-                made.pop(claim.full_name, None)
-            if not made:
-                del self.made_for[claim.controller.uid]
-        for each in () if claim.allocation is None else claim.allocation.devices:
-            if each.admin_access:
-                continue
-            self.revision += 1
-            device = each.device
-            if self.gates.shares and each.share is not None:
-                self._share(device, each.consumed, sign)
-            else:
-                self.taken[device] += sign
-                if not self.taken[device]:
-                    del self.taken[device]
-            pool_id = device.driver, device.pool
+    def _change_claim(self, before: ResourceClaim | None, after: ResourceClaim | None) -> None:
+        for claim, sign in ((before, -1), (after, 1)):
+            if claim is not None and claim.for_extended and claim.controller is not None:
+                self._make(claim, claim.controller.uid, sign)
+        freed, used = devices_had_by(before), devices_had_by(after)
+        if freed == used:
+            return  # most updates of claims are of statuses, and would make every verdict on devices anew
+        self.revision += 1
+        for each in freed:
+            self._count(each, -1)
+        for each in used:
+            self._count(each, 1)
+        for pool_id in dict.fromkeys((each.device.driver, each.device.pool) for each in (*freed, *used)):
             self._changed_use(pool_id)
 
+    def _make(self, claim: ResourceClaim, pod_uid: str, sign: int) -> None:
+        made = self.made_for.setdefault(pod_uid, {})
+        if sign > 0:
+            made[claim.full_name] = claim
+        else:
+            made.pop(claim.full_name, None)
+        if not made:
+            del self.made_for[pod_uid]
+
+    def _count(self, each: AllocatedDevice, sign: int) -> None:
+        device = each.device
+        if self.gates.shares and each.share is not None:
+            self._share(device, each.consumed, sign)
+            return
+        self.taken[device] += sign
+        if not self.taken[device]:
+            del self.taken[device]
+
     def _changed_use(self, pool_id: PoolID) -> None:
-        self.uses[pool_id] += 1
+        if pool_id in self._slices.of_pool:
+            self.uses[pool_id] += 1
         self._touch(self._seen_by.get(pool_id, ()))
         pools = self._pools.get(pool_id, {}).values()
         for pool in pools:
@@ -214,6 +208,8 @@ class Inventory:
             else:
                 self._slices.put(each)
             pool_id = each.driver, each.pool
+            if pool_id not in self._slices.of_pool:
+                self.uses.pop(pool_id, None)
             self._pools.pop(pool_id, None)
             self._wholes.pop(pool_id, None)
             self._devices.pop(each.name, None)
@@ -394,7 +390,7 @@ class Inventory:
         return device in self.taken or device in self.shares
 
     @property
-    def slices(self) -> Iterable[ResourceSlice]:
+    def slices(self) -> Collection[ResourceSlice]:
         """All slices."""
         return self._mirror.objects(ResourceSlice).values()
 

@@ -227,8 +227,8 @@ FAULTS: Final = (
     Fault(
         id="devices-without-a-revision",
         breaks="A cached verdict outlives the allocation of a device.",
-        old="            self.revision += 1\n            device = each.device\n",
-        new="            device = each.device\n",
+        old="        self.revision += 1\n        for each in freed:\n",
+        new="        for each in freed:\n",
         tests=_STREAMS,
     ),
     Fault(

@@ -3,14 +3,16 @@
 from typing import Any, Final
 
 import msgspec
+import pytest
 
 from app.objects.resources import RESOURCES
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
-from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
+from core.objects.devices import DeviceID, DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
+from core.plugins.dynamicresources.inventory import Inventory
 from core.plugins.dynamicresources.plugin import DynamicResources
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES
@@ -137,3 +139,59 @@ def test_counters_without_devices_in_1_36_reach_nodes_that_were_judged_before() 
     assert life.fitting() == 1
     assert life.tell(ResourceSlice, counters) == 0
     assert life.tell(ResourceSlice, counters, "Delete") == 1
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({"reservedFor": [{"resource": "pods", "name": "q", "uid": "q"}]}, id="reserved"),
+        pytest.param({"allocation": in_use("g")["allocation"] | {"nodeSelector": IN_Z1}}, id="available-elsewhere"),
+    ],
+)
+def test_an_update_of_a_claim_that_has_the_same_devices_changes_no_verdict(status: V1) -> None:
+    """There are many: of pods that share a claim, and of whether its devices are bound."""
+    life = Life(world([slice_of("s", [device("g"), device("h")])], [claim([request()])]))
+    life.tell(ResourceClaim, claim([request()], "x", in_use("g")))
+    inventory = life.mirror.derived(Inventory)
+    before = inventory.revision, inventory.now, dict(inventory.uses)
+    life.tell(ResourceClaim, claim([request()], "x", in_use("g") | status))
+    assert (inventory.revision, inventory.now, inventory.uses) == before
+    life.tell(ResourceClaim, claim([request()], "x", in_use("h")))
+    assert inventory.revision > before[0]
+    assert inventory.now > before[1]
+    assert [*inventory.taken] == [DeviceID(DRIVER, "pool", "h")]
+
+
+def test_a_cached_verdict_knows_that_a_claim_with_the_same_devices_is_being_deleted() -> None:
+    life = Life(world([slice_of("s", [device("g")])], [claim([request()], "c", in_use("g"))]))
+    assert life.cached() == 1
+    deleted = claim([request()], "c", in_use("g"))
+    deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    life.tell(ResourceClaim, deleted)
+    assert life.cached() == 0
+
+
+def test_the_use_of_a_pool_changes_once_by_a_claim_with_several_of_its_devices() -> None:
+    life = Life(world([slice_of("s", [device("g"), device("h")])], []))
+    inventory = life.mirror.derived(Inventory)
+    assert inventory.uses[DRIVER, "pool"] == 0
+    life.tell(ResourceClaim, claim([request()], "x", in_use("g", "h")))
+    assert inventory.uses[DRIVER, "pool"] == 1
+
+
+def test_a_claim_made_for_a_pod_is_known_as_it_last_was() -> None:
+    """What the pod gets by it is read from there, even where its devices stay the same."""
+    life = Life(world([slice_of("s", [device("g")])], []))
+    inventory = life.mirror.derived(Inventory)
+    made = claim([request()], "x", in_use("g"))
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "q", "uid": "u-q", "controller": True}
+    made["metadata"] |= {
+        "ownerReferences": [owner],
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+    }
+    for version in ("1", "2"):
+        made["metadata"]["resourceVersion"] = version
+        life.tell(ResourceClaim, made)
+        assert [each.resource_version for each in inventory.made_for["u-q"].values()] == [version]
+    life.tell(ResourceClaim, made, "Delete")
+    assert not inventory.made_for
