@@ -15,7 +15,7 @@ from core.events import Kind, Missing
 from core.explaining.counted_terms import CountedTerm, PodSearch
 from core.explaining.explained import Explained
 from core.framework.evaluation import Composite, FreshEvaluation, everywhere
-from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Codes, Status, Verdicts
+from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Codes, DeviceAmounts, Status, Verdicts
 from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
@@ -46,6 +46,11 @@ class RecordedEvaluation(FreshEvaluation):
         self.unscored: dict[str, Mapping[str, str]] = {}
         """Plugin whose scores do not count -> the nodes that it could not judge, with the reason."""
 
+    @cached_property
+    def _amounts(self) -> DeviceAmounts:
+        """One count for all scores, so that they stop at the same bound as in a decision."""
+        return DEVICE_TOTALS(self.mirror)
+
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Run PreFilter and Filter once. A second call returns the recorded result."""
         if plugin.name in self.of_filters:
@@ -61,7 +66,7 @@ class RecordedEvaluation(FreshEvaluation):
         """Run PreScore and Score. No score counts if some node could not be judged."""
         _, state = plugin.pre_score(self.mirror, self.pod, batch)
         if state is not None and plugin.name in self._counting:
-            amounts = DEVICE_TOTALS(self.mirror)
+            amounts = self._amounts
             state = plugin.with_devices(state, amounts) if plugin.counts_devices(amounts, self.pod) else state
         found = None if state is None else plugin.score(state, batch)
         if isinstance(plugin, Explained) and state is not None and (unknown := plugin.undecided(state)):

@@ -10,6 +10,7 @@ import pytest
 
 from app.objects.resources import RESOURCES
 from core.device_ranking import DeviceRanking
+from core.diagnosis import diagnosis
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache
@@ -22,6 +23,7 @@ from core.plugins import DEVICES
 from core.plugins.dynamicresources import matching
 from core.plugins.dynamicresources.outcomes import TO_JUDGE, TO_SCORE
 from core.plugins.dynamicresources.selectors import Selector
+from core.plugins.dynamicresources.totals import DeviceTotals
 from core.plugins.in_tree import EVERY_SCHEDULER, DeviceSchedulers
 from core.plugins.noderesources.arguments import ResourceSpec, ScoringStrategy
 from core.profile import Profile, full_profile
@@ -305,6 +307,22 @@ def test_scores_that_count_devices_are_those_of_upstream_s_formulas() -> None:
     served = Diagnosis(every_rule(profile), mirror, pod, batch)  # as `prioritize`
     parts = [served.score(at) for at in range(2)]
     assert [each.raw for part in parts if part for each in part[1] if each.plugin == "NodeResourcesFit"] == [0, 0]
+
+
+def test_an_explanation_counts_devices_once_for_all_scores_as_a_decision_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a bound for each score it would show scores that no decision has."""
+    made: list[object] = []
+
+    def counting(mirror: ClusterMirror) -> DeviceTotals:
+        made.append(mirror)
+        return DeviceTotals(mirror)
+
+    monkeypatch.setattr(diagnosis, "DEVICE_TOTALS", counting)
+    case, profile = gpu_case(), by_resources("LeastAllocated")
+    mirror, pod = mirror_of_case(case), decoded_pod(case["pod"])
+    explained = every_rule(profile, ranked=frozenset({pod.scheduler_name}))
+    Diagnosis(explained, mirror, pod, mirror.batch(["n0", "n1"]))
+    assert len(made) == 1
 
 
 @pytest.fixture

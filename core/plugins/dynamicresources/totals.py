@@ -6,7 +6,7 @@ incomplete and invalid pools.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,10 @@ _MAX_EVALUATIONS: Final = 500
 """Selectors that one request evaluates. Outcomes are kept, so the next request continues."""
 _ALWAYS_UNSET: Final = "allowMultipleAllocations"
 """What upstream does not tell selectors here, unlike in the search."""
+
+
+Amounts: TypeAlias = tuple[Int64Array, Int64Array]
+"""How many devices each node of a batch has, and how many of them are allocated."""
 
 
 class _UnknownError(Exception):
@@ -76,7 +80,7 @@ class _Totals:
             self._devices[at] += devices
             self._allocated[at] += allocated
 
-    def arrays(self) -> tuple[Int64Array, Int64Array]:
+    def arrays(self) -> Amounts:
         devices, allocated = np.array(self._devices, np.int64), np.array(self._allocated, np.int64)
         failed = [*self._failed]
         devices[failed] = allocated[failed] = 0
@@ -91,6 +95,8 @@ class DeviceTotals:
         self._looks = 0
         self._evaluations = 0
         self._budget = CompileBudget(TO_SCORE.compiled)
+        self._found: dict[str, tuple[NodeBatch, Amounts | None]] = {}
+        """What was counted of a resource, and in which batch: each of several scores asks for it."""
         self._of: NodeBatch | None = None
         self._by_name: Mapping[str, int] = {}
 
@@ -98,21 +104,28 @@ class DeviceTotals:
         """Return whether devices of a class provide an extended resource."""
         return self._inventory.gates.extended_resources and self._inventory.class_for(resource) is not None
 
-    def of(self, resource: str, batch: NodeBatch) -> tuple[Int64Array, Int64Array] | None:
+    def of(self, resource: str, batch: NodeBatch) -> Amounts | None:
         """Return how many devices each node has for a resource, and how many are allocated. None: it is not known."""
+        of_batch, found = self._found.get(resource, (None, None))
+        if of_batch is not batch:
+            found = self._afresh(resource, batch)
+            self._found[resource] = batch, found
+        return found
+
+    def _afresh(self, resource: str, batch: NodeBatch) -> Amounts | None:
         of_class = self._inventory.class_for(resource) if self.backs(resource) else None
         try:
             return None if of_class is None else self._counted(of_class, batch)
         except (_UnknownError, UndecidedError):
             return None
 
-    def _counted(self, of_class: DeviceClass, batch: NodeBatch) -> tuple[Int64Array, Int64Array]:
+    def _counted(self, of_class: DeviceClass, batch: NodeBatch) -> Amounts:
         written = [selector for selector in of_class.selectors if selector is not None]
         if sum(map(len, written)) > TO_SCORE.compiled or any(_ALWAYS_UNSET in each for each in written):
             raise _UnknownError
         totals = _Totals(batch)
+        self._look(len(self._inventory.slices))  # if these are too many, it will never be known
         for each in self._inventory.slices:
-            self._look(1)
             if each.per_device:
                 for found in self._matching(each, of_class).found:
                     seen = self._positions(found.nodes or NO_NODES, batch, totals)

@@ -11,6 +11,8 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.devices import ResourceClaim, ResourceSlice
 from core.objects.kinds import DeviceClass
 from core.plugins import DEVICE_TOTALS
+from core.plugins.dynamicresources import totals
+from core.plugins.dynamicresources.inventory import Inventory
 from tests.core.diagnosis.test_devices import mirror_of_case
 from tests.core.plugins.dynamicresources.world import DRIVER, V1, claim, device, in_use, slice_of, world
 
@@ -136,3 +138,55 @@ def test_one_request_looks_at_a_bounded_number_of_devices() -> None:
     slices = [slice_of(f"t{at}", [device(f"d{each}") for each in range(100)], f"pool{at}") for at in range(50)]
     mirror = mirror_of(slices)
     assert [counted(mirror) for _ in range(4)] == [None, None, [(5_000, 0)], [(5_000, 0)]]
+
+
+def test_a_resource_is_counted_once_for_all_scores_of_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the second score would be without devices where the first one takes more than half of the bound."""
+    monkeypatch.setattr(totals, "_MAX_LOOKS", 15)
+    mirror = mirror_of([devices("d1", "d2")])
+    batch, amounts = mirror.batch([*mirror.nodes.slots]), DEVICE_TOTALS(mirror)
+    found = [amounts.of(GPU, batch) for _ in range(20)]
+    assert found[0] is not None
+    assert all(each is found[0] for each in found)
+    other = amounts.of(GPU, mirror.batch(["n0", "unknown"]))
+    assert other is not None
+    assert [each.tolist() for each in other] == [[2, 0], [0, 0]], "of another batch"
+
+
+def test_what_could_not_be_counted_is_not_tried_again_in_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror = mirror_of([devices("d1", "d2")])
+    batch, amounts = mirror.batch([*mirror.nodes.slots]), DEVICE_TOTALS(mirror)
+    monkeypatch.setattr(totals, "_MAX_LOOKS", 2)
+    assert amounts.of(GPU, batch) is None
+    monkeypatch.undo()
+    assert amounts.of(GPU, batch) is None
+    assert counted(mirror) == [(2, 0)], "the next request"
+
+
+def test_too_many_slices_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(totals, "_MAX_LOOKS", 2)
+    mirror = mirror_of([slice_of(f"t{at}", [], f"pool{at}") for at in range(3)])
+    assert counted(mirror) is None
+    assert not mirror.derived(Inventory).matching
+
+
+def test_no_slice_that_comes_back_has_the_count_of_an_earlier_one() -> None:
+    """The number of changes of its pool begins again, so that the pools of nodes that are gone are not kept."""
+    mirror = mirror_of([devices("d1", "d2")])
+    inventory = mirror.derived(Inventory)
+
+    def apply(action: Action, kind: Kind, written: V1) -> None:
+        mirror.apply(ClusterEvent(action, RESOURCES[kind].decode(msgspec.json.encode(written))))
+
+    for name, has in (("d1", True), ("d2", False)):
+        apply("Add", ResourceSlice, devices("d1", "d2"))
+        apply("Add", ResourceClaim, claim([], "a", in_use(name)))
+        assert counted(mirror) == [(2, 1)]
+        apply("Delete", ResourceSlice, devices("d1", "d2"))
+        assert not inventory.uses
+        if has:
+            apply("Delete", ResourceClaim, claim([], "a", in_use(name)))
+            assert not inventory.uses, "a pool without slices is not counted"
+    apply("Delete", ResourceClaim, claim([], "a", in_use("d2")))
+    apply("Add", ResourceSlice, devices("d1", "d2"))
+    assert counted(mirror) == [(2, 0)]
