@@ -21,6 +21,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, IntpArray
+from core.objects.node import HOSTNAME
 from core.objects.pod import DO_NOT_SCHEDULE, NOT_WAITING, Pod
 from core.profile import Profile
 from core.scheduling_cycle import choose_nodes, filter_nodes
@@ -175,6 +176,12 @@ def _has_hard_spread(pod: Pod) -> bool:
     return any(each.when_unsatisfiable == DO_NOT_SCHEDULE for each in pod.spread)
 
 
+def _other_nodes_decide(pod: Pod) -> bool:
+    """Return whether a rule of a pod keeps it from a node for what is on other nodes."""
+    wide = any(term.topology_key != HOSTNAME for term in pod.affinity.required_anti_affinity)
+    return wide or bool(pod.volumes) or pod.claims_resources
+
+
 Evaluate: TypeAlias = Callable[[Pod], Evaluation]
 Choose: TypeAlias = Callable[[NodeBatch, IntpArray], int]
 """Choose one of the best nodes. Takes and returns positions in the batch."""
@@ -195,7 +202,7 @@ class Shortfall(NamedTuple):
     places: Sequence[Pod] = ()
     """The members that had a node, with it."""
     may_need_others: bool = False
-    """Whether a member can make a node fit another one."""
+    """Whether a change on one node, such as a member there, can make another node fit."""
 
 
 class Attempts:
@@ -306,7 +313,7 @@ class Attempts:
         for placed, (each, pod) in enumerate(members):
             found = self.node_for(each, pod)
             if not isinstance(found, str):
-                need = any(of_class.may_need_others for of_class in classes)
+                need = _other_nodes_decide(pod) or any(of_class.may_need_others for of_class in classes)
                 short = Shortfall(placed, len(members), pod, found, is_proved=False, places=fork.placed)
                 return short._replace(may_need_others=need)
             fork.place(pod, found)

@@ -25,6 +25,7 @@ started groups before the first decision.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from heapq import nsmallest
+from math import inf
 from typing import Final, NamedTuple, TypeAlias
 
 from core.gangs.attempts import Shortfall
@@ -119,7 +120,7 @@ class Gangs:
         for unit in tuple(self._reserving.values()):
             self._release(unit)
         for unit in self._units.values():
-            unit.attempt = None
+            unit.drop_attempt()
         self._has_begun = False
 
     def review(self, now: float) -> None:
@@ -131,7 +132,7 @@ class Gangs:
                 self._review(unit)
 
     def work(self, now: float) -> bool:
-        """Go on, for a moment, with gangs that wait and may fit now. Return whether that was not all.
+        """Go on, for a moment, with gangs that wait and may fit now. Return whether one has more to do at once.
 
         Call it between requests, while this replica decides.
         """
@@ -145,11 +146,12 @@ class Gangs:
             if unit.stop is not None:
                 self._trials.look(unit, now)
         open_ones = [each for each in self._waiting.values() if each.has_hope or each.attempt is not None]
+        goes_on = False
         for unit in sorted(open_ones, key=self._trials.turn):
             if self._trials.is_over(part):
-                break
-            self._try(unit, part)
-        return bool(open_ones)
+                return True
+            goes_on |= self._try(unit, part)
+        return goes_on
 
     def take_packing_problems(self) -> Mapping[str, str]:
         """Return unit -> why its requested packing was not followed. Each problem is returned once."""
@@ -189,7 +191,7 @@ class Gangs:
             return self._rejected(unit, counts, waits)
         if not members:
             self._waiting.pop(unit.group.key, None)
-            unit.attempt = None
+            unit.drop_attempt()
             unit.scheduled_at = now if unit.scheduled_at is None else unit.scheduled_at
             return None
         part, half = self._trials.part(now), self._trials.part(now, 0.5)
@@ -199,22 +201,26 @@ class Gangs:
             self._try(each, half)
         if holding := self._holding(unit, counts, now):
             return self._rejected(unit, counts, f"waits behind group {holding}, which was overtaken too often")
-        is_open = self._attempt(unit, members, part, nodes, again=True)
-        if is_open:
-            self._waiting[unit.group.key] = unit
-            unit.reason, unit.is_timed_out = f"places for its {len(members)} members are still looked for", False
-            return Unfinished(f"group {unit.group.key}: {unit.reason}")
+        if self._attempt(unit, members, part, nodes, again=True):
+            return self._unfinished(unit, len(members))
         if unit.shortfall is not None:
             return self._rejected(unit, counts, shortfall_text(unit.shortfall), unit.shortfall)
-        return self._reserved(unit, pod, now)
+        return self._reserved(unit, pod, now, nodes)
 
-    def _reserved(self, unit: Unit, pod: Pod, now: float) -> GangResponse:
+    def _reserved(self, unit: Unit, pod: Pod, now: float, nodes: NodeBatch | None) -> GangResponse:
         """Return the place of a member after its unit was placed. None: the minimum is reserved for other members."""
-        node = unit.reserved.pop(pod.uid, None)
+        node, members = unit.reserved.get(pod.uid), len(unit.reserved)
         if node is None:
             return None
-        self._mirror.forget(pod.uid)
-        return self._claimed(unit, node, now)
+        if self._holds(unit, pod, node, nodes):
+            return self._claimed(unit, node, now)
+        unit.has_hope = True  # the attempt began at a request with other nodes; the next one begins with its own
+        return self._unfinished(unit, members)
+
+    def _unfinished(self, unit: Unit, members: int) -> Unfinished:
+        self._waiting[unit.group.key] = unit
+        unit.reason, unit.is_timed_out = f"places for its {members} members are still looked for", False
+        return Unfinished(f"group {unit.group.key}: {unit.reason}")
 
     def _holds(self, unit: Unit, pod: Pod, node: str, nodes: NodeBatch | None) -> bool:
         """End a member's reservation, and return whether its node still fits.
@@ -240,7 +246,8 @@ class Gangs:
         self._waiting[unit.group.key] = unit
         unit.reason, unit.is_timed_out, unit.shortfall = reason, False, shortfall
         if shortfall is None:
-            unit.attempt = unit.error = unit.stop = None
+            unit.drop_attempt()
+            unit.error = unit.stop = None
         return Rejected(f"group {unit.group.key}: {reason}")
 
     def _attempt(
@@ -291,29 +298,34 @@ class Gangs:
                 each.overtaken = 0
                 each.holds_until = now + self._rule(each.group).timeout
 
-    def _try(self, unit: Unit, part: Part) -> None:
-        """Go on with reserving places for a gang if all its members exist and it may fit. No request is for it."""
+    def _try(self, unit: Unit, part: Part) -> bool:
+        """Go on with reserving places for a gang if all its members exist and it may fit. No request is for it.
+
+        Return whether the attempt is still open.
+        """
         self._trials.look(unit, part.now)
         if not (unit.has_hope or unit.attempt is not None) or not self._trials.allows(unit, part.now):
-            return
+            return False
         rule, counts = self._rule(unit.group), self._tally(unit)
         members, _ = to_place(rule, counts, len(unit.reserved))
-        if not members or self._holding(unit, counts, part.now):
-            unit.has_hope, unit.attempt = False, None
-        else:
+        if not members:
+            unit.has_hope = False
+            unit.drop_attempt()
+        elif not self._holding(unit, counts, part.now):
             with suppress(WorkLimitError):  # a request for a member of this gang reports the error
-                self._attempt(unit, members, part)
+                return self._attempt(unit, members, part)
+        return False
 
     def _resume(self, now: float) -> None:
-        part = self._trials.part(now)
+        """Place the rest of the groups that have started, in one part, because no other pod may take their places."""
+        part = Part(now, inf)
         units = [self._unit(group) for group in self._mirror.groups]
         for unit in units:
             unit.order = order_of(unit, self._tally(unit))
         for unit in sorted((unit for unit in units if not unit.order[0]), key=lambda each: each.order):
             unit.has_hope = True
             self._waiting[unit.group.key] = unit
-            if not self._trials.is_over(part):
-                self._try(unit, part)
+            self._try(unit, part)
             if not unit.has_hope and unit.stop is None:  # it needs no places
                 self._waiting.pop(unit.group.key, None)
 

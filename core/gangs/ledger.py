@@ -20,8 +20,7 @@ class Ledger:
         self._total = 0.0
 
     def charge(self, gang: str, spent: float, now: float) -> None:
-        """Count CPU time that an attempt for a gang has taken."""
-        self._forget_old(now)
+        """Count CPU time that an attempt for a gang has taken. `now` may lie ahead: a later window has less then."""
         self._seconds.setdefault(int(now), defaultdict(float))[gang] += spent
         self._add(gang, spent)
 

@@ -79,7 +79,8 @@ class Attempt:
         self._gang = gang
         self._attempts = attempts
         self._mirror = attempts.mirror
-        self._nodes = self._mirror.nodes.epoch
+        self.nodes: Final = self._mirror.nodes.epoch
+        """Changes of the set of nodes, when it began."""
         self._fork = self._mirror.fork(cache_follows=True)
         self._shortfall: Shortfall | None = None
         self._steps = self._placing()
@@ -95,7 +96,7 @@ class Attempt:
     @property
     def is_possible(self) -> bool:
         """Whether it can go on: the cluster has the same nodes."""
-        return self._nodes == self._mirror.nodes.epoch
+        return self.nodes == self._mirror.nodes.epoch
 
     def go_on(self, now: float, clock: Clock, end: float) -> Mapping[str, str] | Shortfall | None:
         """Go on until `end` by `clock`. Return None if that is not the end of the attempt. Take at least one step.

@@ -7,9 +7,10 @@ An attempt costs up to a second of CPU, and any number of units may wait. So
   that had none, beside the members that had a node (`Placer.may_fit_now`); or the unit itself, an object that is
   neither a node nor a pod, or the rules have changed. A request for a member also has it tried again after
   `_AGAIN_AFTER`, because a nomination can have ended, or another order of its members may do;
-- the attempts that fail get a tenth of the process (core/gangs/ledger.py). The first part of an attempt, which is
-  the whole of an ordinary one, may begin while any of that is left. Longer attempts are made one after another, first
-  those of namespaces whose attempts have failed least. One begins if as much is left as the last one has cost.
+- the attempts that fail get a tenth of the process (core/gangs/ledger.py). Half of that is for the first parts of
+  attempts, which are the whole of ordinary ones, and half for later parts, so that neither keeps the other waiting.
+  Longer attempts are made one after another, first those of namespaces whose attempts have failed least. What one takes
+  beyond its half, the next window has less.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,8 +32,8 @@ from core.objects.pod import Pod
 
 _PART: Final = 0.05
 """Seconds of CPU. The members that have a node are supposed there anew in each part: 0.02 s for 500."""
-_MOST: Final = 0.8
-"""Seconds of CPU in ten seconds, for all attempts that fail."""
+_HALF: Final = 0.4
+"""Seconds of CPU in ten seconds, for the first parts of all attempts that fail, and as much for their later parts."""
 _MOST_OF_LOOKS: Final = 0.15
 """Seconds of CPU in ten seconds, for finding out whether an attempt may end otherwise than the last one."""
 _LOOK_EVERY: Final = 0.5
@@ -78,14 +79,17 @@ class Trials:
         self._mirror = mirror
         self._placer = placer
         self._clock = clock
-        self._ledger = Ledger()
+        self._first_parts = Ledger()
+        self._later_parts = Ledger()
         self._looks = Ledger()
         self._others = OtherChanges(placer.kinds)
         self._longer: dict[str, Unit] = {}  # units with an attempt of more than one part
+        self._next: Unit | None = None  # the first of them in this part
         mirror.listen(self._others)
 
     def part(self, now: float, share: float = 1.0) -> Part:
         """Begin a part, or a share of one."""
+        self._next = None
         return Part(now, self._clock() + _PART * share)
 
     def is_over(self, part: Part) -> bool:
@@ -94,27 +98,35 @@ class Trials:
 
     def turn(self, unit: Unit) -> tuple[bool, float, object]:
         """Return a sort key: hopeful units come first, then those of namespaces whose attempts have failed least."""
-        return not unit.has_hope, self._ledger.used_by(unit.group.key) - self._own(unit), unit.order
+        key = unit.group.key
+        used = self._first_parts.used_by(key) + self._later_parts.used_by(key)
+        return not unit.has_hope, used - self._own(unit), unit.order
 
     def allows(self, unit: Unit, now: float) -> bool:
         """Return whether an attempt for a unit may begin or go on."""
-        used = self._ledger.used(now)
+        of_first, of_later = self._first_parts.used(now), self._later_parts.used(now)
         if not unit.has_hope:
-            return used < _WITHOUT_HOPE
-        if unit.attempt is None or unit.spent > _LONG:
-            return used < _MOST and (unit.attempt is None or self._is_next(unit))
-        if not unit.is_under_way and self._is_next(unit):
-            others = used - unit.spent
-            unit.is_under_way = others < _WITHOUT_HOPE or others + unit.cost <= _MOST
-        return unit.is_under_way and self._is_next(unit)
+            return of_first + of_later < _WITHOUT_HOPE
+        if unit.attempt is None:
+            return of_first < _HALF
+        if not self._is_next(unit):
+            return False
+        if unit.spent > _LONG:
+            return of_later < _HALF
+        unit.is_under_way |= of_later < _HALF  # what it takes beyond that, the next window has less, see `_stop`
+        return unit.is_under_way
 
     def _is_next(self, unit: Unit) -> bool:
         """Return whether a unit is the one whose attempt goes on after its first part."""
-        for key, each in tuple(self._longer.items()):
-            if each.attempt is None or self._mirror.groups.get(key) is not each.group:
-                del self._longer[key]
-        hopeful = (each for each in self._longer.values() if each.has_hope)
-        return min(hopeful, key=self.turn, default=unit) is unit
+        if self._next is None or not self._is_open(self._next):
+            self._longer = {key: each for key, each in self._longer.items() if self._is_open(each)}
+            self._next = min(self._longer.values(), key=self.turn, default=None)
+        return self._next is None or self._next is unit
+
+    def _is_open(self, unit: Unit) -> bool:
+        """Return whether the attempt for a unit can go on."""
+        there = self._mirror.groups.get(unit.group.key)
+        return unit.attempt is not None and unit.has_hope and there is unit.group
 
     @staticmethod
     def _own(unit: Unit) -> float:
@@ -125,8 +137,8 @@ class Trials:
         """See whether an attempt for a unit may end otherwise than the last one."""
         if unit.has_hope:
             return
-        stop = unit.stop
-        if stop is None or (stop.version, stop.others) != (unit.group.version, self._others.count) or stop.of_nodes:
+        stop, now_is = unit.stop, (unit.group.version, self._mirror.nodes.epoch, self._others.count)
+        if stop is None or (stop.version, stop.nodes, stop.others) != now_is or stop.of_nodes:
             unit.has_hope = True
         elif stop.generation != self._mirror.generation and unit.shortfall is not None and self._may_look(unit, now):
             began = self._clock()
@@ -155,7 +167,7 @@ class Trials:
         without hope if that was long ago. Raises WorkLimitError for a member that takes too much work.
         """
         if not self._is_of(unit, members):
-            unit.attempt, unit.is_under_way = None, False
+            unit.drop_attempt()
         self.look(unit, part.now)
         is_due = unit.has_hope or unit.attempt is not None or (again and part.now - unit.failed_at >= _AGAIN_AFTER)
         if not is_due or not self.allows(unit, part.now):
@@ -196,7 +208,7 @@ class Trials:
         try:
             found = attempt.go_on(part.now, self._clock, part.end)
         except ForkError:  # a member has a node now
-            unit.attempt = None
+            unit.drop_attempt()
             return True
         except WorkLimitError as error:
             unit.error, unit.shortfall = error.with_traceback(None), None
@@ -205,7 +217,9 @@ class Trials:
         finally:
             spent = self._clock() - began
             unit.spent += spent
-            self._ledger.charge(unit.group.key, spent, part.now)
+            ledger = self._later_parts if unit.is_later else self._first_parts
+            unit.is_later = True
+            ledger.charge(unit.group.key, spent, part.now)
         if found is None:
             self._longer[unit.group.key] = unit
             return True
@@ -213,9 +227,10 @@ class Trials:
             unit.error, unit.shortfall = None, found
             self._stop(unit, attempt, part.now)
             return False
-        self._ledger.forgive(unit.group.key)
-        unit.attempt = unit.shortfall = unit.error = unit.stop = None
-        unit.has_hope, unit.is_under_way, unit.spent = False, False, 0.0
+        for ledger in (self._first_parts, self._later_parts):
+            ledger.forgive(unit.group.key)
+        unit.drop_attempt()
+        unit.has_hope, unit.shortfall, unit.error, unit.stop = False, None, None, None
         return found
 
     def _stop(self, unit: Unit, attempt: Attempt, now: float) -> None:
@@ -223,8 +238,8 @@ class Trials:
         unit.searched_at = now if attempt.searches else unit.searched_at
         stopped = unit.shortfall
         of_nodes = attempt.of_nodes and stopped is not None and stopped.pod.uid == next(iter(attempt.pods))
-        unit.stop = Stop(attempt.generation, unit.version_tried, self._others.count, of_nodes)
-        if unit.spent > _MOST:  # the next window has less for that
-            self._ledger.charge(unit.group.key, unit.spent - _MOST, now + WINDOW)
-        unit.cost, unit.spent = unit.spent, 0.0
-        unit.attempt, unit.has_hope, unit.is_under_way = None, False, False
+        unit.stop = Stop(attempt.generation, unit.version_tried, attempt.nodes, self._others.count, of_nodes)
+        if (excess := self._later_parts.used(now) - _HALF) > 0.0:
+            self._later_parts.charge(unit.group.key, min(excess, unit.spent), now + WINDOW)
+        unit.has_hope = False
+        unit.drop_attempt()

@@ -21,10 +21,6 @@ Order: TypeAlias = tuple[bool, int, int, str, str]
 """Sort key of a waiting unit: has not started, -priority, timeouts, creation of the oldest member, name."""
 
 
-USUAL: Final = 0.5
-"""Seconds of CPU that an attempt of more than one part is expected to take, if it is the first of its gang."""
-
-
 class Stop(NamedTuple):
     """The state in which an attempt failed."""
 
@@ -32,6 +28,8 @@ class Stop(NamedTuple):
     """Of the mirror, when the attempt began."""
     version: int
     """Of the group."""
+    nodes: int
+    """Changes of the set of nodes."""
     others: int
     """Changes of other objects than nodes and pods."""
     of_nodes: bool
@@ -57,7 +55,7 @@ class Unit:
         self.attempt: Attempt | None = None  # in progress
         self.version_tried = 0  # of the group, for the attempt
         self.spent = 0.0  # seconds of CPU, by attempts since the last one failed
-        self.cost = USUAL  # seconds of CPU, of the last attempt that failed
+        self.is_later = False  # the first part of its attempt is over
         self.is_under_way = False  # its attempt may go on after the first part
         self.has_hope = False  # something has changed that can help, or no attempt has been made yet
         self.looked_at = 0.0
@@ -70,6 +68,10 @@ class Unit:
         self.overtaken = 0  # gangs behind this one that were placed since it did not fit
         self.packing_problem = ""  # the last reported one
         self.holds_until = 0.0  # gangs behind this one wait until then
+
+    def drop_attempt(self) -> None:
+        """Begin anew next time. What the attempt has taken counts for its namespace."""
+        self.attempt, self.is_later, self.is_under_way, self.spent = None, False, False, 0.0
 
     def nodes(self, mirror: ClusterMirror) -> frozenset[str]:
         """Return the nodes of members that are bound, decided for or reserved, and are not terminating."""

@@ -9,11 +9,12 @@ import pytest
 
 from core.events import ClusterEvent
 from core.gangs import placing, trials
+from core.gangs.ledger import Ledger
 from core.mirror.work import WorkLimitError
 from core.objects.kinds import Namespace
 from tests.builders import PodBuilder, labelled, make_pod, term
 from tests.core.decoded import pod_of
-from tests.core.gangs.gang_setting import HOSTNAME, GangSetting, member, node
+from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, member, node
 from tests.core.mirror.audit import audit
 
 STEP = 0.004
@@ -216,3 +217,95 @@ def test_who_decides_no_more_goes_on_with_nothing() -> None:
     for _ in range(20):
         assert not setting.gangs.work(setting.now)
     assert not setting.mirror.assumed
+
+
+def test_an_attempt_that_ends_at_a_request_with_other_nodes_gives_it_none_of_its_own() -> None:
+    gang = unlike("train", 20)
+    setting = cluster(25, gang)
+    assert OPEN in setting.ask(gang[0], setting.mirror.batch(["n00", "n01"]))
+    responses = [setting.ask(gang[5], setting.mirror.batch(["n24"])) for _ in range(12)]
+    assert {response for response in responses if OPEN not in response} == {"on n24"}
+    assert audit(setting.mirror) == []
+
+
+def test_a_change_on_another_node_of_the_zone_has_a_gang_tried_again() -> None:
+    setting = GangSetting(node("n0"), node("n1"))
+    foe, fill = (make_pod(name).label("app", name).requests(cpu=1).on("n0") for name in ("foe", "fill"))
+    gang = [member(f"m{at}").required_anti_affinity(term(ZONE, labelled(app="foe"))) for at in range(2)]
+    setting.see(foe, fill, *gang)
+    assert "0 of 2 members fit" in setting.ask(gang[0])
+    setting.see(make_pod("more").requests(cpu=1).on("n0"))
+    setting.delete(foe)  # n0 is as full as before, and n1 has not changed
+    setting.work(1.0)
+    assert {setting.place_of(pod) for pod in gang} == {"n1"}
+
+
+def test_a_node_that_goes_has_a_gang_tried_again() -> None:
+    setting = GangSetting(node("a0", 4), node("b0", 1, "b"))
+    full = make_pod("full").requests(cpu=1).on("b0")
+    gang = [member(f"m{at}", 3).label("job", "x").spread(ZONE, labelled(job="x")) for at in range(3)]
+    setting.see(full, *gang)
+    assert "1 of 3 members fit" in setting.ask(gang[0])
+    setting.delete(full)
+    setting.lose_node("b0")
+    setting.work(1.0)
+    assert {setting.place_of(pod) for pod in gang} == {"a0"}
+
+
+def test_the_rest_of_a_gang_that_has_started_is_placed_before_the_first_decision_however_long_it_takes() -> None:
+    gang = unlike("train", 30)
+    setting = cluster(40, gang)
+    setting.see(gang[0].on("n39"), gang[1].on("n38"))
+    setting.gangs = setting.fresh()
+    setting.gangs.begin(0.0)
+    assert len(setting.mirror.assumed) == 28
+
+
+@pytest.mark.parametrize("short", [6, 10, 20])
+def test_a_long_attempt_does_not_wait_for_ever_beside_short_ones_that_fail(short: int) -> None:
+    long = unlike("long", 30, "fair")
+    others = [unlike(f"s{at}", 2, f"t{at % 3}", cpu=99) for at in range(short)]
+    setting = cluster(31, long, *others, step=0.01)
+    for second in range(25):
+        setting.mirror.apply(ClusterEvent("Add", Namespace(name=f"ns{second}", labels={"a": str(second)})))
+        for gang in others:
+            setting.ask(gang[second % 2])
+        setting.ask(long[0])
+        setting.work(1.0)
+    assert {each.pod.namespace for each in setting.mirror.assumed.values()} == {"fair"}
+
+
+def test_a_gang_behind_one_that_holds_it_up_is_tried_when_that_ends() -> None:
+    setting = GangSetting(node("n0", 1))
+    old = [member(f"w{at}", 9, "w").created("2020-01-01T00:00:00Z") for at in range(9)]
+    young = [member(f"x{at}", 2, "x").created("2026-01-01T00:00:00Z") for at in range(2)]
+    setting.see(*old, *young)
+    setting.ask(old[0])
+    setting.ask(young[0])
+    setting.gangs._units["default/w"].holds_until = 30.0  # noqa: SLF001  # else twenty gangs have to overtake it
+    setting.see_node("n1")
+    setting.work(29.0)
+    assert setting.assumed() == set()
+    setting.work(2.0)
+    assert setting.assumed() == {"x0", "x1"}
+
+
+def test_nothing_is_done_at_once_while_no_attempt_may_go_on() -> None:
+    gangs = [unlike(f"g{at}", 30) for at in range(6)]
+    setting = cluster(29, *gangs, step=0.03)
+    for gang in gangs:
+        setting.ask(gang[0])
+    setting.work(5.0)
+    before = setting.spent
+    assert not setting.gangs.work(setting.now)
+    assert setting.spent == before
+
+
+def test_what_is_charged_to_a_later_window_leaves_this_one_as_it_is() -> None:
+    ledger = Ledger()
+    ledger.charge("a/x", 0.75, 100.5)
+    ledger.charge("b/y", 0.25, 111.0)
+    assert ledger.used(101.0) == 1.0
+    assert (ledger.used(112.0), ledger.used_by("a/x"), ledger.used_by("b/z")) == (0.25, 0.0, 0.25)
+    ledger.forgive("b/y")
+    assert ledger.used(112.0) == 0.0
