@@ -58,7 +58,7 @@ class CachedEvaluation:
         found = self._look_up(row, batch)
         if isinstance(found, Status):
             return everywhere(found, batch)
-        return Verdicts(found, tuple(row.statuses))
+        return Verdicts(found, row.statuses)
 
     def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
         """Return the verdicts of the class's chain. Missing verdicts are combined from the plugins' rows.
@@ -83,7 +83,7 @@ class CachedEvaluation:
                 self._hit(len(batch) * len(filters))
             else:
                 found, is_complete = self._complete(chain, cells, filters, batch, found)
-            verdicts = Verdicts(found, tuple(chain.statuses))
+            verdicts = Verdicts(found, chain.statuses)
         if verdicts.codes.all():
             entry.unfit = Unfit(now, batch.slots, verdicts) if is_complete else NOT_STORED
         return verdicts
@@ -123,7 +123,7 @@ class CachedEvaluation:
             known, state = plugin.pre_filter(self.mirror, self._representative)
             if state is not None:
                 return plugin.filter(state, part)
-        return everywhere(known, part) if isinstance(known, Status) else Verdicts(known, tuple(row.statuses))
+        return everywhere(known, part) if isinstance(known, Status) else Verdicts(known, row.statuses)
 
     def _chain_cells(self, chain: Row, filters: Sequence[AnyFilter], batch: NodeBatch) -> Cells | None:
         """Remove the cells of the chain that events invalidated for any of its plugins. Return None if no cell is left.

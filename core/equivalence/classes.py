@@ -171,7 +171,7 @@ class ClassEntry:
         """Return the verdicts of a plugin."""
         row = self.filters.get(plugin.name)
         if row is None:
-            row = self.filters[plugin.name] = FilterRow(plugin, self.miss)
+            row = self.filters[plugin.name] = FilterRow(self.miss, plugin=plugin)
         row.plugin = plugin
         return row
 
@@ -179,7 +179,7 @@ class ClassEntry:
         """Return the raw scores of a plugin."""
         row = self.scores.get(plugin.name)
         if row is None:
-            row = self.scores[plugin.name] = ScoreRow(plugin, self.miss)
+            row = self.scores[plugin.name] = ScoreRow(self.miss, plugin=plugin)
         row.plugin = plugin
         return row
 

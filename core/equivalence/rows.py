@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -153,26 +154,30 @@ Prepared: TypeAlias = tuple[Status, Any]
 """A status and a state, by PreFilter or PreScore."""
 
 
-class Row:
+_ONLY_SUCCESS: Final[tuple[Status, ...]] = (SUCCESS,)  # one for all: a row of its own has hardly ever another status
+
+
+class Row(msgspec.Struct, gc=False, eq=False):
     """The results of one plugin for one class. `cells` hold codes into `statuses`, or raw scores.
 
     `outcome` is set if the plugin had one status for all nodes. Then there are no cells. At the time `as_of` of the
     cache, all results were valid. `versions` are the versions of the counters that the row depends on.
+
+    The garbage collector does not look at rows, which are in no cycle: of 45,000 in a full cache it would take 0.05 s.
     """
 
-    __slots__ = ("_codes", "as_of", "cells", "drops", "empty", "miss", "outcome", "statuses", "versions")
-
-    def __init__(self, miss: Miss) -> None:
-        self.as_of = NEVER
-        self.outcome: Status | None = None
-        self.cells: Cells | None = None
-        self.versions: Versions = ()
-        self.drops = 0
-        """How often all results were dropped, or replaced by one outcome."""
-        self.empty = True  # whether no cell has a number
-        self.miss = miss  # why the row is empty
-        self.statuses: list[Status] = [SUCCESS]
-        self._codes: dict[Status, int] = {SUCCESS: 0}
+    miss: Miss
+    """Why the row is empty."""
+    as_of: int = NEVER
+    outcome: Status | None = None
+    cells: Cells | None = None
+    versions: Versions = ()
+    drops: int = 0
+    """How often all results were dropped, or replaced by one outcome."""
+    empty: bool = True
+    """Whether no cell has a number."""
+    statuses: tuple[Status, ...] = _ONLY_SUCCESS
+    _codes: dict[Status, int] = msgspec.field(default_factory=lambda: {SUCCESS: 0})
 
     @property
     def nbytes(self) -> int:
@@ -201,7 +206,7 @@ class Row:
         if self.cells is not None:
             self.cells.drop_all(miss)
         self.empty = True
-        self.statuses, self._codes = [SUCCESS], {SUCCESS: 0}  # no code is in use now
+        self.statuses, self._codes = _ONLY_SUCCESS, {SUCCESS: 0}  # no code is in use now
 
     def drop_some(self, slots: IntpArray, miss: Miss) -> None:
         """Drop the results of some slots, or of all slots if the list of statuses is long."""
@@ -214,24 +219,16 @@ class Row:
 
     def codes_of(self, statuses: tuple[Status, ...]) -> Int64Array:
         """Return this row's codes for a plugin's own statuses."""
-        codes = []
-        for status in statuses:
-            code = self._codes.get(status)
-            if code is None:
-                code = self._codes[status] = len(self.statuses)
-                self.statuses.append(status)
-            codes.append(code)
+        codes = [self._codes.setdefault(status, len(self._codes)) for status in statuses]
+        if len(self._codes) > len(self.statuses):
+            self.statuses = tuple(self._codes)
         return np.array(codes, np.int64)
 
 
-class FilterRow(Row):
+class FilterRow(Row, gc=False, eq=False, kw_only=True):
     """The verdicts of a plugin, by PreFilter and Filter."""
 
-    __slots__ = ("plugin",)
-
-    def __init__(self, plugin: AnyFilter, miss: Miss) -> None:
-        super().__init__(miss)
-        self.plugin = plugin
+    plugin: AnyFilter
 
     def prepare(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> Prepared:
         """Run PreFilter. If the state is None, the status is for all nodes."""
@@ -246,14 +243,10 @@ class FilterRow(Row):
         return cacheable_codes(self, self.plugin.filter(state, batch))
 
 
-class ScoreRow(Row):
+class ScoreRow(Row, gc=False, eq=False, kw_only=True):
     """The raw scores of a plugin, by PreScore and Score."""
 
-    __slots__ = ("plugin",)
-
-    def __init__(self, plugin: AnyScore, miss: Miss) -> None:
-        super().__init__(miss)
-        self.plugin = plugin
+    plugin: AnyScore
 
     def prepare(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> Prepared:
         """Run PreScore. If the state is None, the status is for all nodes."""

@@ -145,9 +145,10 @@ class Gangs:
                 break
             if unit.stop is not None:
                 self._trials.look(unit, now)
-        open_ones = [each for each in self._waiting.values() if each.has_hope or each.attempt is not None]
-        goes_on = False
-        for unit in sorted(open_ones, key=self._trials.turn):
+        hopeful = (each for each in self._waiting.values() if each.has_hope or each.attempt is not None)
+        units, goes_on = sorted(hopeful, key=self._trials.turn), False
+        part = part._replace(of=next((each for each in units if each.attempt is not None), None))
+        for unit in units:
             if self._trials.is_over(part):
                 return True
             goes_on |= self._try(unit, part)
@@ -180,6 +181,10 @@ class Gangs:
         node = unit.reserved.get(pod.uid)
         if node is not None and self._holds(unit, pod, node, nodes):
             return self._claimed(unit, node, now)
+        if self._trials.is_settled(unit, now):  # to count 500 members takes 0.6 ms
+            if unit.attempt is not None:
+                return self._unfinished(unit, len(unit.attempt.pods))
+            return Rejected(f"group {group.key}: {unit.reason}")
         return self._placed(unit, pod, now, nodes)
 
     def _placed(self, unit: Unit, pod: Pod, now: float, nodes: NodeBatch | None) -> GangResponse:
@@ -204,18 +209,10 @@ class Gangs:
         if self._attempt(unit, members, part, nodes, again=True):
             return self._unfinished(unit, len(members))
         if unit.shortfall is not None:
-            return self._rejected(unit, counts, shortfall_text(unit.shortfall), unit.shortfall)
-        return self._reserved(unit, pod, now, nodes)
-
-    def _reserved(self, unit: Unit, pod: Pod, now: float, nodes: NodeBatch | None) -> GangResponse:
-        """Return the place of a member after its unit was placed. None: the minimum is reserved for other members."""
-        node, members = unit.reserved.get(pod.uid), len(unit.reserved)
-        if node is None:
-            return None
-        if self._holds(unit, pod, node, nodes):
-            return self._claimed(unit, node, now)
-        unit.has_hope = True  # the attempt began at a request with other nodes; the next one begins with its own
-        return self._unfinished(unit, members)
+            return self._rejected(unit, counts, unit.reason, unit.shortfall)
+        node = unit.reserved.pop(pod.uid)
+        self._mirror.forget(pod.uid)
+        return self._claimed(unit, node, now)
 
     def _unfinished(self, unit: Unit, members: int) -> Unfinished:
         self._waiting[unit.group.key] = unit
@@ -257,6 +254,8 @@ class Gangs:
         packing = self._packing(unit)
         found = self._trials.go_on(unit, members, packing, part, nodes=nodes, again=again)
         if isinstance(found, bool):
+            if not found and unit.shortfall is not None:
+                unit.reason = shortfall_text(unit.shortfall)
             return found
         self._reserve(unit, found, part.now, self._rule(unit.group).timeout)
         self._overtake(self._ahead(unit), part.now)
@@ -304,7 +303,7 @@ class Gangs:
         Return whether the attempt is still open.
         """
         self._trials.look(unit, part.now)
-        if not (unit.has_hope or unit.attempt is not None) or not self._trials.allows(unit, part.now):
+        if not (unit.has_hope or unit.attempt is not None) or not self._trials.allows(unit, part):
             return False
         rule, counts = self._rule(unit.group), self._tally(unit)
         members, _ = to_place(rule, counts, len(unit.reserved))

@@ -42,11 +42,11 @@ def steps_for(nodes: int) -> int:
     return max(_FEWEST_STEPS, min(_MOST_STEPS, _NODES_OF_ALL_STEPS // max(nodes, 1)))
 
 
-_MOST_AT_ONCE: Final = 200
-"""Members on changed nodes that are judged again in one part."""
-_AS_MUCH_AS: Final = 15
-"""To find another node takes as long as to judge so many members again."""
-_LONGEST_CHECK: Final = 0.3
+_FEWEST_AT_ONCE: Final = 10
+"""Members on changed nodes that are judged again in one part, however long that takes."""
+_LONGEST_RESUME: Final = 0.06
+"""Seconds of CPU in which the members that have a node must be supposed there anew. 500 ordinary ones take 0.025 s."""
+_LONGEST_CHECK: Final = 0.15
 """Seconds of CPU in which all members must be judged again, one node for each. 500 ordinary ones take 0.07 s."""
 
 Clock: TypeAlias = Callable[[], float]
@@ -84,14 +84,12 @@ class Attempt:
         self._fork = self._mirror.fork(cache_follows=True)
         self._shortfall: Shortfall | None = None
         self._steps = self._placing()
-        self._found: Sequence[Pod] | None = None
-        self._judged_at = self.generation  # up to which nodes have been judged again
-        self._not_judged: set[str] = set()  # uids of members on nodes that have changed before that
+        self._found: list[tuple[Pod, str, int]] = []  # member, node, and the generation at which it was judged there
 
     @property
     def is_last_part(self) -> bool:
         """Whether places were found for all members, and need only be judged again."""
-        return self._found is not None
+        return bool(self._found)
 
     @property
     def is_possible(self) -> bool:
@@ -105,18 +103,20 @@ class Attempt:
         member that takes too much work, and ForkError if a member was decided for in the meantime.
         """
         with self._fork as fork:
-            if self._found is None:
+            if self._found:
+                if not self._place_again(clock, end):
+                    return None
+            else:
+                began = clock()
                 fork.resume()
+                self._bound(clock() - began, _LONGEST_RESUME)
                 for _ in self._steps:
                     if clock() >= end:
                         fork.suspend()
                         return None
                 if self._shortfall is None and self._has_changed:
-                    self._found = fork.placed
+                    self._found = [(self.pods[pod.uid], pod.node_name, self.generation) for pod in fork.placed]
                     return None
-            elif not self._place_again(self._found, clock):
-                self._found = fork.placed
-                return None
             if self._shortfall is not None:
                 return self._shortfall._replace(is_proved=self._shortfall.is_proved and not self._has_changed)
             return {pod.uid: pod.node_name for pod in self._mirror.assume_placed(fork, now)}
@@ -135,22 +135,20 @@ class Attempt:
         few = FewestDomains(attempts, fork, classes, group, others_on=gang.others_on, max_steps=gang.max_steps)
         self._shortfall = yield from few.place()
 
-    def _place_again(self, found: Sequence[Pod], clock: Clock) -> bool:
+    def _place_again(self, clock: Clock, end: float) -> bool:
         """Place the members where places were found for them, or elsewhere if they no longer fit there.
 
-        Return whether all have been judged. If many nodes have changed, only some are judged, and the others next time.
-        A node without a change is only judged by the filters that read pods on other nodes: 0.03 ms, not 0.2.
+        Return whether all have been judged. If that takes too long, what was judged is not judged again next time: a
+        node without a change since is only judged by the filters that read pods on other nodes, which takes 0.03 ms
+        and not 0.2.
         """
-        nodes, self._judged_at = self._mirror.nodes.known.changed_since(self._judged_at), self._mirror.generation
-        changed, before = {each.name for each in nodes}, self._not_judged
-        self._not_judged, left, began = set(), _MOST_AT_ONCE, clock()
-        for at, placed in enumerate(found):
-            pod, node = self.pods[placed.uid], placed.node_name
-            has_changed = node in changed or pod.uid in before
-            if has_changed and left <= 0:
-                self._not_judged.add(pod.uid)
-            elif not self._attempts.fits_still(pod, node, has_changed=has_changed):
-                left -= _AS_MUCH_AS
+        found, began, judged, generation = self._found, clock(), 0, self._mirror.generation
+        for at, (pod, place, judged_at) in enumerate(found):
+            node, has_changed = place, self._mirror.nodes.infos[place].generation > judged_at
+            if has_changed and judged >= _FEWEST_AT_ONCE and clock() >= end:
+                return False
+            judged += has_changed
+            if not self._attempts.fits_still(pod, place, has_changed=has_changed):
                 first = self._gang.of_first if pod is self._gang.members[0] else None
                 other = self._attempts.node_for(MemberClass([pod], first), pod)
                 if not isinstance(other, str):
@@ -158,13 +156,15 @@ class Attempt:
                     self._shortfall = short._replace(may_need_others=True)
                     return True
                 node = other
-                changed.add(node)
-            left -= has_changed
+                found[at:] = [(each, name, 0 if name == node else before) for each, name, before in found[at:]]
+            found[at] = (pod, node, generation)
             self._fork.place(pod, node)
-            if clock() - began > _LONGEST_CHECK:
-                spent, most = (int(seconds * 1e9) for seconds in (clock() - began, _LONGEST_CHECK))
-                raise WorkLimitError("spec", len(found), spent, most)
-        return not self._not_judged
+            self._bound(clock() - began, _LONGEST_CHECK)
+        return True
+
+    def _bound(self, spent: float, most: float) -> None:
+        if spent > most:
+            raise WorkLimitError("spec", len(self.pods), int(spent * 1e9), int(most * 1e9))
 
 
 class Placer:

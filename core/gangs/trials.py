@@ -2,15 +2,16 @@
 
 An attempt costs up to a second of CPU, and any number of units may wait. So
 
-- an attempt is made in parts of `_PART`, at requests and between them (`Gangs.work`);
+- an attempt is made in parts of `_PART`: the first one at a request or between requests, the others between them, one
+  attempt after another (`Gangs.work`);
 - a unit that did not fit is tried again when what stopped it can have changed: a node that has changed fits the member
   that had none, beside the members that had a node (`Placer.may_fit_now`); or the unit itself, an object that is
   neither a node nor a pod, or the rules have changed. A request for a member also has it tried again after
   `_AGAIN_AFTER`, because a nomination can have ended, or another order of its members may do;
 - the attempts that fail get a tenth of the process (core/gangs/ledger.py). Half of that is for the first parts of
   attempts, which are the whole of ordinary ones, and half for later parts, so that neither keeps the other waiting.
-  Longer attempts are made one after another, first those of namespaces whose attempts have failed least. What one takes
-  beyond its half, the next window has less.
+  Of longer attempts, those of namespaces whose attempts have failed least come first. What one takes beyond its half,
+  the next window has less.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -69,6 +70,8 @@ class Part(NamedTuple):
     """By the caller's clock."""
     end: float
     """By the clock of the CPU."""
+    of: Unit | None = None
+    """The unit whose attempt goes on. All others may only begin."""
 
 
 class Trials:
@@ -83,13 +86,10 @@ class Trials:
         self._later_parts = Ledger()
         self._looks = Ledger()
         self._others = OtherChanges(placer.kinds)
-        self._longer: dict[str, Unit] = {}  # units with an attempt of more than one part
-        self._next: Unit | None = None  # the first of them in this part
         mirror.listen(self._others)
 
     def part(self, now: float, share: float = 1.0) -> Part:
         """Begin a part, or a share of one."""
-        self._next = None
         return Part(now, self._clock() + _PART * share)
 
     def is_over(self, part: Part) -> bool:
@@ -98,40 +98,21 @@ class Trials:
 
     def turn(self, unit: Unit) -> tuple[bool, float, object]:
         """Return a sort key: hopeful units come first, then those of namespaces whose attempts have failed least."""
-        key = unit.group.key
-        used = self._first_parts.used_by(key) + self._later_parts.used_by(key)
-        return not unit.has_hope, used - self._own(unit), unit.order
+        used = self._first_parts.used_by(unit.group.key) + self._later_parts.used_by(unit.group.key)
+        of_present = unit.spent if unit.spent <= _LONG else 0.0  # which says nothing yet
+        return not unit.has_hope, used - of_present, unit.order
 
-    def allows(self, unit: Unit, now: float) -> bool:
+    def allows(self, unit: Unit, part: Part) -> bool:
         """Return whether an attempt for a unit may begin or go on."""
-        of_first, of_later = self._first_parts.used(now), self._later_parts.used(now)
+        of_first, of_later = self._first_parts.used(part.now), self._later_parts.used(part.now)
+        if unit.attempt is not None and unit is not part.of:
+            return False
         if not unit.has_hope:
             return of_first + of_later < _WITHOUT_HOPE
         if unit.attempt is None:
             return of_first < _HALF
-        if not self._is_next(unit):
-            return False
-        if unit.spent > _LONG:
-            return of_later < _HALF
-        unit.is_under_way |= of_later < _HALF  # what it takes beyond that, the next window has less, see `_stop`
-        return unit.is_under_way
-
-    def _is_next(self, unit: Unit) -> bool:
-        """Return whether a unit is the one whose attempt goes on after its first part."""
-        if self._next is None or not self._is_open(self._next):
-            self._longer = {key: each for key, each in self._longer.items() if self._is_open(each)}
-            self._next = min(self._longer.values(), key=self.turn, default=None)
-        return self._next is None or self._next is unit
-
-    def _is_open(self, unit: Unit) -> bool:
-        """Return whether the attempt for a unit can go on."""
-        there = self._mirror.groups.get(unit.group.key)
-        return unit.attempt is not None and unit.has_hope and there is unit.group
-
-    @staticmethod
-    def _own(unit: Unit) -> float:
-        """Return what the present attempt for a unit has taken, which says nothing yet; unless it has taken long."""
-        return unit.spent if unit.spent <= _LONG else 0.0
+        # What one that is under way takes beyond that, the next window has less, see `_stop`.
+        return of_later < _HALF or (unit.parts > 1 and unit.spent <= _LONG)
 
     def look(self, unit: Unit, now: float) -> None:
         """See whether an attempt for a unit may end otherwise than the last one."""
@@ -146,6 +127,16 @@ class Trials:
             unit.stop = stop._replace(generation=self._mirror.generation)
             unit.looked_at = now
             self._looks.charge(unit.group.key, self._clock() - began, now)
+
+    def is_settled(self, unit: Unit, now: float) -> bool:
+        """Return whether a request for a member makes no attempt, for the same reason as before."""
+        if unit.version_tried != unit.group.version:
+            return False
+        if unit.attempt is not None:
+            return unit.attempt.is_possible
+        self.look(unit, now)
+        is_due = now - unit.failed_at >= _AGAIN_AFTER and self.allows(unit, Part(now, 0.0))
+        return unit.shortfall is not None and not unit.has_hope and not is_due
 
     def _may_look(self, unit: Unit, now: float) -> bool:
         used = self._looks.used(now)
@@ -170,7 +161,7 @@ class Trials:
             unit.drop_attempt()
         self.look(unit, part.now)
         is_due = unit.has_hope or unit.attempt is not None or (again and part.now - unit.failed_at >= _AGAIN_AFTER)
-        if not is_due or not self.allows(unit, part.now):
+        if not is_due or not self.allows(unit, part):
             if not unit.has_hope and unit.error is not None:
                 raise unit.error.with_traceback(None)
             return unit.has_hope
@@ -204,31 +195,30 @@ class Trials:
         began = self._clock()
         if attempt.is_last_part and part.end - began < _PART * 0.8:
             return True  # it takes longer than a part
-        found: Mapping[str, str] | Shortfall | None
+        found: Mapping[str, str] | Shortfall | Exception | None
         try:
             found = attempt.go_on(part.now, self._clock, part.end)
-        except ForkError:  # a member has a node now
-            unit.drop_attempt()
-            return True
-        except WorkLimitError as error:
-            unit.error, unit.shortfall = error.with_traceback(None), None
-            self._stop(unit, attempt, part.now)
-            raise
-        finally:
-            spent = self._clock() - began
-            unit.spent += spent
-            ledger = self._later_parts if unit.is_later else self._first_parts
-            unit.is_later = True
-            ledger.charge(unit.group.key, spent, part.now)
-        if found is None:
-            self._longer[unit.group.key] = unit
-            return True
-        if isinstance(found, Shortfall):
-            unit.error, unit.shortfall = None, found
-            self._stop(unit, attempt, part.now)
-            return False
-        for ledger in (self._first_parts, self._later_parts):
-            ledger.forgive(unit.group.key)
+        except (ForkError, WorkLimitError) as error:
+            found = error.with_traceback(None)
+        spent, ledger = self._clock() - began, self._later_parts if unit.parts else self._first_parts
+        ledger.charge(unit.group.key, spent, part.now)
+        unit.spent, unit.parts = unit.spent + spent, unit.parts + 1
+        match found:
+            case None:
+                return True
+            case ForkError():  # a member has a node now
+                unit.drop_attempt()
+                return True
+            case Shortfall():
+                unit.shortfall, unit.error = found, None
+                self._stop(unit, attempt, part.now)
+                return False
+            case WorkLimitError():
+                unit.shortfall, unit.error = None, found
+                self._stop(unit, attempt, part.now)
+                raise found
+        for each in (self._first_parts, self._later_parts):
+            each.forgive(unit.group.key)
         unit.drop_attempt()
         unit.has_hope, unit.shortfall, unit.error, unit.stop = False, None, None, None
         return found

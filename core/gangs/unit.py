@@ -55,8 +55,7 @@ class Unit:
         self.attempt: Attempt | None = None  # in progress
         self.version_tried = 0  # of the group, for the attempt
         self.spent = 0.0  # seconds of CPU, by attempts since the last one failed
-        self.is_later = False  # the first part of its attempt is over
-        self.is_under_way = False  # its attempt may go on after the first part
+        self.parts = 0  # of its attempt, so far
         self.has_hope = False  # something has changed that can help, or no attempt has been made yet
         self.looked_at = 0.0
         self.shortfall: Shortfall | None = None
@@ -71,7 +70,7 @@ class Unit:
 
     def drop_attempt(self) -> None:
         """Begin anew next time. What the attempt has taken counts for its namespace."""
-        self.attempt, self.is_later, self.is_under_way, self.spent = None, False, False, 0.0
+        self.attempt, self.parts, self.spent = None, 0, 0.0
 
     def nodes(self, mirror: ClusterMirror) -> frozenset[str]:
         """Return the nodes of members that are bound, decided for or reserved, and are not terminating."""

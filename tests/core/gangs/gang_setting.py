@@ -45,7 +45,7 @@ class GangSetting:
 
     def __init__(self, *objects: Builder, step: float = 0.0) -> None:
         """`step`: seconds of CPU for each evaluation of more than 16 nodes. All else takes no time."""
-        self._step = step
+        self.step = step
         self.spent = 0.0
         self.mirror = mirror_of(*objects)
         self.now = 0.0
@@ -58,7 +58,7 @@ class GangSetting:
         return Gangs(self.mirror, made, lambda pod: pod.name not in self.excluded, lambda: self.spent)
 
     def _evaluated(self) -> None:
-        self.spent += self._step
+        self.spent += self.step
 
     def work(self, seconds: float) -> None:
         """Let time go by, in which gangs that wait are gone on with between requests."""

@@ -76,9 +76,12 @@ def _spread(_: int, gang: Object) -> Object:
     return {"topologySpreadConstraints": [constraint], "affinity": {"nodeAffinity": _in_racks()}}
 
 
-def _many_terms(number: int, gang: Object) -> Object:
-    others = [{"labelSelector": {"matchLabels": {f"k-{at}": str(number)}}, "topologyKey": HOST} for at in range(40)]
-    return {"affinity": {"podAntiAffinity": {REQUIRED: [{**gang, "topologyKey": RACK}, *others]}}}
+def _many_terms(key: str) -> Callable[[int, Object], Object]:
+    def spec(number: int, gang: Object) -> Object:
+        others = [{"labelSelector": {"matchLabels": {f"k-{at}": str(number)}}, "topologyKey": HOST} for at in range(40)]
+        return {"affinity": {"podAntiAffinity": {REQUIRED: [{**gang, "topologyKey": key}, *others]}}}
+
+    return spec
 
 
 _NEAR: Final = {"kindred.dev/group-packing": "near", "kindred.dev/group-topology-key": RACK}
@@ -92,6 +95,7 @@ FORMS: Final = [
     _gangs("gangs-spread", _spread),
     _gangs("gangs-near", _large, annotations=_NEAR),
     _gangs("gangs-packed", _large, annotations=_PACK),
-    _gangs("gangs-of-many-terms", _many_terms),
+    _gangs("gangs-of-many-terms", _many_terms(RACK)),
+    _gangs("gangs-of-many-terms-that-fit", _many_terms(HOST)),
     _gangs("gangs-of-two", _apart(RACK), members=2),
 ]

@@ -24,8 +24,8 @@ FAULTS: Final = (
     Fault(
         id="members-that-were-left-are-not-judged-again",
         breaks="If many nodes have changed during an attempt, members are reserved where the room is taken.",
-        old="        return not self._not_judged",
-        new="        return bool(found)",
+        old="clock() >= end:\n                return False",
+        new="clock() >= end:\n                return True",
         tests=_TRIALS,
     ),
     Fault(
@@ -38,14 +38,14 @@ FAULTS: Final = (
     Fault(
         id="attempts-that-fail-are-not-counted",
         breaks="Gangs that fit nowhere take all of the process.",
-        old="            ledger.charge(unit.group.key, spent, part.now)",
-        new="            ledger.charge(unit.group.key, 0.0, part.now)",
+        old="        ledger.charge(unit.group.key, spent, part.now)",
+        new="        ledger.charge(unit.group.key, 0.0, part.now)",
         tests=_TRIALS,
     ),
     Fault(
         id="failures-of-a-namespace-do-not-matter",
         breaks="Gangs of a namespace that fail keep those of others waiting.",
-        old="return not unit.has_hope, used - self._own(unit), unit.order",
+        old="return not unit.has_hope, used - of_present, unit.order",
         new="return not unit.has_hope, 0.0, unit.order",
         tests=_TRIALS,
     ),
@@ -73,8 +73,8 @@ FAULTS: Final = (
     Fault(
         id="a-member-gets-a-node-that-its-request-lacks",
         breaks="A member is sent to a node that its request lacks, if its gang's attempt began at another request.",
-        old="        if self._holds(unit, pod, node, nodes):",
-        new="        if self._holds(unit, pod, node, None):",
+        old="        if node is not None and self._holds(unit, pod, node, nodes):",
+        new="        if node is not None and self._holds(unit, pod, node, None):",
         tests=_TRIALS,
     ),
     Fault(
@@ -101,8 +101,29 @@ FAULTS: Final = (
     Fault(
         id="short-attempts-use-the-time-of-long-ones",
         breaks="A gang of many parts waits for ever beside gangs of one part that fail.",
-        old="            ledger = self._later_parts if unit.is_later else self._first_parts",
-        new="            ledger = self._later_parts",
+        old="self._later_parts if unit.parts else self._first_parts",
+        new="self._later_parts",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="an-attempt-goes-on-at-requests",
+        breaks="Each request for one of 500 members takes a part of the attempt, and single pods wait for that.",
+        old="        if unit.attempt is not None and unit is not part.of:",
+        new="        if unit.attempt is not None and unit is part:",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="the-last-reason-is-repeated-though-there-is-hope",
+        breaks="A gang that may fit now is refused with its old reason when a member is asked for.",
+        old="return unit.shortfall is not None and not unit.has_hope and not is_due",
+        new="return unit.shortfall is not None and not is_due",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="members-that-are-costly-to-suppose-are-not-bounded",
+        breaks="Each part of an attempt for members with many terms takes a quarter of a second.",
+        old="                self._bound(clock() - began, _LONGEST_RESUME)",
+        new="                self._bound(clock() - began, 1.0)",
         tests=_TRIALS,
     ),
     Fault(
