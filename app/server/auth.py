@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api_server.tls import ConfigurationError
 from app.process.files import MAX_TOKEN_BYTES, read_file
-from app.server.port import Connections, RejectReason
+from app.server.connections import Connections, RejectReason
 from app.server.tls import LOOKS_EVERY, follow
 from app.settings.settings import variable_of
 

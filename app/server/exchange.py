@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 # The head of a request: its end, its limits, and what it says about the body behind it.
 
-_END: Final = b"\r\n\r\n"
+END_OF_HEAD: Final = b"\r\n\r\n"
 """Ends each head. The parser does not accept bare line feeds as line ends."""
 _FIELD_COST: Final = 32
 """Bytes that each header counts in addition to its own, as in HTTP/2 (RFC 9113, 6.5.2). As Python objects, headers of 4
@@ -71,7 +71,7 @@ class _Report:
 class Head:
     """A head, as it arrives."""
 
-    __slots__ = ("_most", "_parser", "_report", "closes", "expects", "length", "parsed")
+    __slots__ = ("_most", "_parser", "_parts", "_report", "closes", "expects", "length", "parsed")
 
     def __init__(self, most: int) -> None:
         """Accept a head of `most` bytes."""
@@ -86,15 +86,18 @@ class Head:
         self._most = most
         self._report = _Report(most)
         self._parser = httptools.HttpRequestParser(self._report)
+        self._parts: dict[str, Any] = {}  # of the scope, once they are known
 
     def read(self, data: bytes) -> int:
         """Parse more of a head. `data` begins with the head. Return the size of the head, or 0 if it is not complete.
 
         Raises MalformedError and LargeHeadError.
         """
+        if self._parts:  # the same bytes as in an earlier request
+            return self.parsed
         begin, most, report = self.parsed, self._most, self._report
-        found = data.find(_END, max(0, begin - len(_END) + 1), most)
-        end = self.parsed = found + len(_END) if found >= 0 else min(len(data), most)
+        found = data.find(END_OF_HEAD, max(0, begin - len(END_OF_HEAD) + 1), most)
+        end = self.parsed = found + len(END_OF_HEAD) if found >= 0 else min(len(data), most)
         try:
             self._parser.feed_data(data[begin:end])
         except httptools.HttpParserUpgrade:
@@ -111,6 +114,11 @@ class Head:
 
     def scope(self, connection: dict[str, Any]) -> dict[str, Any]:
         """Return the ASGI scope, with the parts that belong to the connection. Raises MalformedError."""
+        if not self._parts:
+            self._parts = self._read()
+        return {**connection, **self._parts}
+
+    def _read(self) -> dict[str, Any]:
         report, parser = self._report, self._parser
         version = parser.get_http_version()
         if version not in _VERSIONS:
@@ -132,7 +140,6 @@ class Head:
             raw_path, query = _target(raw_path)
         path = raw_path.decode("ascii")
         return {
-            **connection,
             "http_version": version,
             "method": parser.get_method().decode("ascii"),
             "path": unquote(path) if "%" in path else path,
@@ -140,6 +147,31 @@ class Head:
             "query_string": query,
             "headers": report.headers,
         }
+
+
+_MAX_KNOWN_HEAD: Final = 512  # bytes
+_MAX_KNOWN_HEADS: Final = 64
+
+
+class KnownHeads:
+    """The heads of recent requests to verbs. A scheduler sends the same one, but for the length of the body.
+
+    To parse a head takes 10 us. Heads of other routes are not kept, because they may have a token.
+    """
+
+    def __init__(self) -> None:
+        self._heads: dict[bytes, Head] = {}
+
+    def get(self, data: bytes) -> Head | None:
+        """Return the head with which received bytes begin. None: it must be parsed."""
+        return self._heads.get(data[: data.find(END_OF_HEAD, 0, _MAX_KNOWN_HEAD) + len(END_OF_HEAD)])
+
+    def keep(self, text: bytes, head: Head) -> None:
+        """Keep a complete head with its bytes."""
+        if len(text) <= _MAX_KNOWN_HEAD and text not in self._heads:
+            if len(self._heads) >= _MAX_KNOWN_HEADS:
+                self._heads.clear()
+            self._heads[text] = head
 
 
 def _target(url: bytes) -> tuple[bytes, bytes]:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from fastapi import FastAPI
 
 from app.server.auth import AdminAuthentication, AdminToken, ForeignPages
-from app.server.port import Connections
+from app.server.connections import Connections
 from app.server.process import Background
 from app.server.tls import ReloadedTls, server_tls
 from app.settings.limits import DEFAULTS, Limits

@@ -17,7 +17,8 @@ from typing import Any, Final
 import uvicorn
 
 from app.api_server.tls import openssl_reason
-from app.server.port import Connection, Connections, Peer, RejectReason
+from app.server.connections import Connections, Peer, RejectReason
+from app.server.port import Connection
 from app.server.ports import Port
 
 log = logging.getLogger(__name__)

@@ -96,7 +96,7 @@ class InTreeNeeds:
 
     def in_tree_plugin_needed(self, pod: Pod) -> str:
         """Return why Kindred cannot decide for a pod, in one line with the remedy. Empty if it can."""
-        if not (pod.volumes or pod.claims_resources or pod.in_scheduling_group):
+        if not (pod.volumes or pod.resource_claims or pod.scheduling_group):
             return ""
         if pod.in_scheduling_group:
             return self._problem_of_member(pod)
@@ -171,7 +171,7 @@ class _Attempt(NamedTuple):
 
 def at_random(_: NodeBatch, best: IntpArray) -> int:
     """Choose one of the best nodes with equal probability."""
-    return int(random.choice(best))  # noqa: S311 - to spread, not to hide
+    return best.item(int(random.random() * len(best)))  # noqa: S311 - to spread, not to hide
 
 
 class Decider:
@@ -222,24 +222,24 @@ class Decider:
 
         With effects, the decision is for the pod as the API server has it, and the pod is assumed on the node.
         """
-        trial = _Attempt(args, incoming, scope, incoming.nominated_node_name, cached, effects)
+        nominated = incoming.nominated_node_name
         if effects is None:
-            return self._tried(trial)
+            return self._tried(_Attempt(args, incoming, scope, nominated, cached, effects))
         found = effects.lookup.of(incoming)
         if found.state is LookupState.UNKNOWN:
             message = self._not_seen(incoming)
             return VerbResponse(filter_error(message), outcome=VerbOutcome.RETRIED, error=message, unknown_pod=incoming)
         pod = found.pod
-        lasting = None if pod is None else self.scope_of(pod)
+        lasting = scope if pod is incoming else None if pod is None else self.scope_of(pod)
         if pod is None or lasting is None:
-            return self._tried(trial)
+            return self._tried(_Attempt(args, incoming, scope, nominated, cached, effects))
         effects.requested(pod)
         problem = self._needs.in_tree_plugin_needed(pod)
         rejection = "" if problem else self._rejection()  # again: a look-up of the pod may have taken time
         if problem or rejection:
             outcome = VerbOutcome.REJECTED if problem else VerbOutcome.NOT_LEADING
             return _error(problem or rejection, pod, effects, outcome)
-        request = trial._replace(pod=pod, scope=lasting, decision=effects.begin_decision(pod))
+        request = _Attempt(args, pod, lasting, nominated, cached, effects, effects.begin_decision(pod))
         if effects.gangs is not None and pod.group is not None:
             response = self._decided_in_gang(effects, effects.gangs, request)
             if response is not None:

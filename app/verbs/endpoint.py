@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 Header: TypeAlias = tuple[bytes, bytes]
 Headers: TypeAlias = list[Header]
 _JSON: Final[Header] = (b"content-type", b"application/json")
+_OK: Final = HTTPStatus.OK.value  # each access to a member is a Python function
 _SHED: Final = {
     Shed.DEADLINE: "the request waited longer than the deadline (KINDRED_HTTP_TIMEOUT)",
     Shed.QUEUE_FULL: "too many requests are in the queue ({limit})",
@@ -94,7 +95,7 @@ class VerbEndpoint:
                 await asyncio.sleep(0)
                 headers = await headers
             request.release(admission)
-            await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": headers})
+            await send({"type": "http.response.start", "status": _OK, "headers": headers})
             await send({"type": "http.response.body", "body": request.response.body})
         except ClientDisconnect:
             return

@@ -320,6 +320,8 @@ class PodLookup:
         A pod that a GET has shown is returned once, and only right after the GET. Later the pod may be changed or
         deleted, and the watch may have shown that.
         """
+        if sent is self._mirror.pending.get(sent.uid) and self.pods is not None:
+            return Found(LookupState.PENDING, sent)  # `from_watch` has returned it
         if self.pods is None or not sent.resource_version or not (is_name(sent.namespace) and is_name(sent.name)):
             return _SETTLED  # no API server has such a pod, and an invalid name must not get into a URL path
         return self.named(sent.full_name, sent.uid, sent)

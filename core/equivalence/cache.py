@@ -13,8 +13,9 @@ import msgspec
 
 from core.equivalence.cached_evaluation import CachedEvaluation, Difference, ShadowedEvaluation
 from core.equivalence.classes import CellLookup, ClassEntry, Classifier, ClassKey, Mode, equivalence_hash
-from core.equivalence.ranking import Ranker, Validities
+from core.equivalence.ranking import Ranker
 from core.equivalence.rows import Miss
+from core.equivalence.validity import Validities
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.framework.interface import AnyFilter, AnyScore, Plugin
 from core.mirror.changes import EVERY_CHANGE, Change, RulesChange

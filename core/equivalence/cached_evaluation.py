@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 
 from core.equivalence.classes import NOT_STORED, ClassEntry, Unfit
-from core.equivalence.ranking import NEVER, RankRequest, Validities, Validity
+from core.equivalence.ranking import NEVER, RankRequest
 from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Row, cacheable_codes, counters_unchanged
+from core.equivalence.validity import Validities, Validity
 from core.framework.evaluation import Evaluation, FreshEvaluation, best_nodes, everywhere, first_failures
 from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Code, Status, Verdicts, Versions
 from core.mirror.cluster import ClusterMirror
@@ -22,6 +23,8 @@ from core.objects.pod import Pod
 
 if TYPE_CHECKING:
     from core.equivalence.cache import EquivalenceCache
+
+_NAMES: Final = tuple(reason.name for reason in Miss)  # a member's `name` is a Python function
 
 _FEW: Final = 32
 """Up to this many changed nodes, the filters of a chain run for these nodes without a look at the plugins' rows."""
@@ -196,15 +199,16 @@ class CachedEvaluation:
         ranker, ranking = self._cache.ranker(filters, scores), entry.ranking
         size = 0 if ranking is None else ranking.nbytes
         request = RankRequest(self.mirror, self._representative, batch)
-        again = None if ranking is None else ranker.refreshed(ranking, request)
-        if again is not None:
-            self._hit((len(batch) - again) * ranker.own_plugins)
+        changed = None if ranking is None else ranker.refreshed(ranking, request)
+        if changed is not None:
+            again = len(changed.positions)
+            self._hit((len(batch.slots) - again) * ranker.own_plugins)
             self._miss(Miss.NODE_CHANGED, again * ranker.own_plugins)
         else:
             ranking = entry.ranking = ranker.made(self, batch)
         if ranking is None:
             return None
-        best = ranker.best(ranking, request)
+        best = ranker.best(ranking, request, changed)
         if ranking.nbytes != size:
             self._cache.update_size(entry)
         return best
@@ -330,7 +334,7 @@ class CachedEvaluation:
     def _miss(self, reason: Miss, cells: int) -> None:
         self._misses += cells
         self._entry.misses += cells
-        self._cache.statistics.misses[reason.name] += cells
+        self._cache.statistics.misses[_NAMES[reason]] += cells
 
 
 Result: TypeAlias = Status | int | None

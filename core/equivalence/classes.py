@@ -6,12 +6,14 @@ controller can differ (kubernetes issue 56265, PR 58555). So the fields are part
 
 from collections.abc import Hashable, Iterable, Mapping
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from core.equivalence.ranking import NEVER, NO_RANKING, NO_SLOTS, Validities
+from core.equivalence.ranking import NEVER, NO_RANKING, NO_SLOTS
 from core.equivalence.rows import FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
+from core.equivalence.validity import Validities
 from core.framework.interface import AnyFilter, AnyScore, Code, Plugin, Status, Verdicts
 from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
@@ -51,7 +53,8 @@ class Classifier:
         self._referring = [each for each in self._plugins if type(each).references is not Plugin.references]
         self._reads_volumes = "volumes" in declared
         self._knowing = [each for each in self._plugins if type(each).knows_each is not Plugin.knows_each]
-        self._read = tuple((field, isinstance(getattr(_BLANK, field), Mapping)) for field in self.fields)
+        self._read = attrgetter(*self.fields, "uid")  # at least two fields, so that it returns a tuple
+        self._mappings = [at for at, field in enumerate(self.fields) if isinstance(getattr(_BLANK, field), Mapping)]
 
     def key(self, mirror: ClusterMirror, pod: Pod) -> ClassKey | None:
         """Return the class of a pod, or None if it has no class and is evaluated afresh."""
@@ -60,18 +63,23 @@ class Classifier:
             if pod.controller is None:
                 return None
             owner = pod.controller.uid
-        parts = [
-            frozenset(getattr(pod, field).items()) if is_mapping else getattr(pod, field)
-            for field, is_mapping in self._read
-        ]
-        identity = self._identity(mirror, pod)
-        return (owner, identity, *parts, *[plugin.references(mirror, pod) for plugin in self._referring])
+        parts = [*self._read(pod)]
+        for at in self._mappings:
+            parts[at] = frozenset(parts[at].items())
+        parts[-1] = self._identity(mirror, pod)
+        return (owner, *parts, *[plugin.references(mirror, pod) for plugin in self._referring])
 
     def _identity(self, mirror: ClusterMirror, pod: Pod) -> tuple[str, str] | None:
         """Return the UID and name of a pod that must own its claims, or None for any other one."""
-        is_owner = self._reads_volumes and any(isinstance(each, PodClaim) and each.ephemeral for each in pod.volumes)
-        if is_owner or any(plugin.knows_each(mirror, pod) for plugin in self._knowing):
+        if (
+            pod.volumes
+            and self._reads_volumes
+            and any(isinstance(each, PodClaim) and each.ephemeral for each in pod.volumes)
+        ):
             return pod.uid, pod.name
+        for plugin in self._knowing:
+            if plugin.knows_each(mirror, pod):
+                return pod.uid, pod.name
         return None
 
     def representative(self, mirror: ClusterMirror, pod: Pod) -> Pod:

@@ -40,6 +40,8 @@ class ReadsClaims(Plugin):
         Pods of one StatefulSet differ in these UIDs (kubernetes issue 56265). So does one pod before and after its
         claim is deleted and created again.
         """
+        if not pod.volumes:
+            return None
         names = [f"{pod.namespace}/{volume.name}" for volume in pod.volumes if isinstance(volume, PodClaim)]
         if not names:
             return None
@@ -139,12 +141,10 @@ class Services:
         for service in self._services.values():
             self._add(service)
 
-    def selecting(self, pod: Pod) -> Iterator[Service]:
-        """Yield the Services that select a pod. Stale after the next event."""
-        for name in self._index.candidates(pod.namespace, pod.labels):
-            service = self._services[name]
-            if service.selector.matches(pod.labels):
-                yield service
+    def selecting(self, pod: Pod) -> list[Service]:
+        """Return the Services that select a pod. Stale after the next event."""
+        candidates = [self._services[name] for name in self._index.candidates(pod.namespace, pod.labels)]
+        return [service for service in candidates if service.selector.matches(pod.labels)]
 
     def changed(self, change: ObjectChange) -> None:
         """Update the selector of a Service."""

@@ -106,6 +106,10 @@ class Plugin:
     states: tuple[Callable[[ClusterMirror], Listener], ...] = ()
     """The states that the mirror keeps for the plugin from its start (core/scheduling_cycle.py, derive_states)."""
 
+    state_lasts: bool = False
+    """Whether a state of its PreFilter or PreScore reads what pods change, so that it stays right for a class until an
+    event makes the results of all nodes invalid."""
+
     # The configuration of kube-scheduler's plugin of this name:
 
     points: Collection[str] = ()
@@ -186,6 +190,13 @@ class FilterPlugin(Plugin, ABC, Generic[FilterState]):
         """Return the versions of all counters that the verdicts depend on, for Scope.COUNTERS. Here: of none."""
         return ()
 
+    def passes_alike(self, _state: FilterState, _before: Versions, _slots: Collection[int], /) -> bool:
+        """Return whether all other nodes have the verdicts of earlier versions, if pods changed on these slots alone.
+
+        So the nodes of these slots are judged again, and no other.
+        """
+        return False
+
     def filters_in(self, _rules: Rules, /) -> bool:
         """Return whether a release has the filter."""
         return True
@@ -222,7 +233,10 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
 
     points: Collection[str] = ("preScore", "score")
     scores_alone: bool = False
-    """Whether a node's raw score is independent of the other nodes of the request, so that it can be cached."""
+    """Whether a node's raw score is independent of the other nodes of the request, so that it can be cached.
+
+    If not, whether `pre_score` skips a pod follows from the pod's class.
+    """
     normalizes_alone: bool = False
     """Whether a node's normalised score is independent of the other nodes of the request."""
     may_count_devices: bool = False
@@ -252,8 +266,18 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
         """Return the versions of all counters that the raw scores depend on, for Scope.COUNTERS. Here: of none."""
         return ()
 
+    def scores_alike(self, _state: ScoreState, _before: Versions, _slots: Collection[int], /) -> bool:
+        """Return whether all other nodes have the raw scores of earlier versions, if pods changed on these slots alone.
+
+        So the nodes of these slots are scored again, and no other.
+        """
+        return False
+
     def normalize(self, raw: Int64Array, /) -> Int64Array:
-        """Normalise the raw scores of the requested nodes to 0..MAX_NODE_SCORE, NOT_SCORED to 0. Here: as they are."""
+        """Normalise the raw scores of the requested nodes to 0..MAX_NODE_SCORE, NOT_SCORED to 0. Here: as they are.
+
+        The result for a node follows from its raw score, and the lowest and the highest one of all.
+        """
         return raw
 
 

@@ -20,6 +20,8 @@ class Operation(Enum):
     UPDATE = "UPDATE"
     DELETE = "DELETE"
 
+    __hash__ = object.__hash__  # each member is one object, and Enum's own hash is a Python function
+
 
 class Scope(Enum):
     """Which cells of a plugin become invalid."""

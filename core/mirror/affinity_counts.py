@@ -23,7 +23,7 @@ from core.mirror.node_info import NodeTable
 from core.mirror.pod_columns import NO_TERMS, PodColumns, namespace_is_selected
 from core.mirror.topology import DomainCounts, Int32Array, IntpArray, TopologyColumn, TopologyColumns, TopologyCounts
 from core.mirror.work import Work
-from core.objects.affinity import AffinityTerm, PodAffinity, PodMatcher
+from core.objects.affinity import NO_AFFINITY, AffinityTerm, PodAffinity, PodMatcher
 from core.objects.labels import Operator
 from core.objects.pod import Pod
 
@@ -54,32 +54,36 @@ class TermIndex(Generic[Entry]):
     """
 
     def __init__(self) -> None:
-        self._buckets: dict[_Bucket, dict[Entry, None]] = {}
+        self._buckets: dict[str | None, dict[_Pair | None, dict[Entry, None]]] = {}  # without empty ones
         self._homes: dict[Entry, list[_Bucket]] = {}
 
     def add(self, entry: Entry, matcher: PodMatcher) -> None:
         """Add a term under the requirements of its matcher."""
         homes = self._homes[entry] = self._homes_of(matcher)
-        for bucket in homes:
-            self._buckets.setdefault(bucket, {})[entry] = None
+        for scope, pair in homes:
+            self._buckets.setdefault(scope, {}).setdefault(pair, {})[entry] = None
 
     def remove(self, entry: Entry) -> None:
         """Remove a term."""
-        for bucket in self._homes.pop(entry):
-            entries = self._buckets[bucket]
-            del entries[entry]
-            if not entries:
-                del self._buckets[bucket]
+        for scope, pair in self._homes.pop(entry):
+            of_scope = self._buckets[scope]
+            del of_scope[pair][entry]
+            if not of_scope[pair]:
+                del of_scope[pair]
+            if not of_scope:
+                del self._buckets[scope]
 
-    def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterator[Entry]:
-        """Yield the entries that may select such a pod. The caller must check the whole matcher."""
-        buckets = self._buckets
+    def candidates(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Entry]:
+        """Return the entries that may select such a pod. The caller must check the whole matcher."""
+        found: list[Entry] = []
         for scope in (namespace, _ANY_NAMESPACE):
-            if (scope, _NO_PAIR) in buckets:
-                yield from buckets[scope, _NO_PAIR]
-            for pair in labels.items():
-                if (scope, pair) in buckets:
-                    yield from buckets[scope, pair]
+            of_scope = self._buckets.get(scope)
+            if of_scope is not None:
+                found += of_scope.get(_NO_PAIR, ())
+                for pair in labels.items():
+                    if pair in of_scope:
+                        found += of_scope[pair]
+        return found
 
     def _homes_of(self, matcher: PodMatcher) -> list[_Bucket]:
         if matcher.selector.nothing:
@@ -104,7 +108,10 @@ class TermIndex(Generic[Entry]):
         fitting = [pairs for pairs in demanded if len(scopes) * len(pairs) <= MAX_BUCKETS]
         # Of several required pairs, the least crowded is the most selective: `app=web` rather than `part-of=shop`.
         under: Iterator[list[_Bucket]] = ([(scope, pair) for scope in scopes for pair in pairs] for pairs in fitting)
-        return min(under, key=lambda buckets: sum(len(self._buckets.get(bucket, ())) for bucket in buckets))
+        return min(under, key=lambda homes: sum([self._crowd(*home) for home in homes]))
+
+    def _crowd(self, scope: str | None, pair: _Pair | None) -> int:
+        return len(self._buckets.get(scope, {}).get(pair, ()))
 
 
 MAX_MATCH_COUNTERS = 8192
@@ -162,10 +169,10 @@ class MatchCounters:
 
     def selects_all(self, matchers: Sequence[PodMatcher], pod: Pod) -> bool:
         """Return whether every matcher of an incoming pod selects `pod`, which may be the incoming pod."""
-        return all(
-            self._selects_namespace(matcher, pod.namespace) and matcher.selector.matches(pod.labels)
-            for matcher in matchers
-        )
+        for matcher in matchers:  # one mostly
+            if not (matcher.selector.matches(pod.labels) and self._selects_namespace(matcher, pod.namespace)):
+                return False
+        return True
 
     def rows_of(self, matchers: Sequence[PodMatcher]) -> IntpArray:
         """Return the rows of the placed pods that all matchers of an incoming pod select."""
@@ -392,7 +399,7 @@ class AffinityCounts:
 
 
 def _has_terms(affinity: PodAffinity) -> bool:
-    return bool(
+    return affinity is not NO_AFFINITY and bool(
         affinity.required_anti_affinity
         or affinity.required_affinity
         or affinity.preferred_affinity

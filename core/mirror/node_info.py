@@ -297,6 +297,9 @@ class NodeTable:
         self.name_json, self.in_partition = np.tile(self.name_json, 2), inside  # the new half is stale, too
 
 
+_NO_STRANGERS: Final[Mapping[int, Node | None]] = {}
+
+
 class _LazyNames(Sequence[str]):
     """Names that are rarely read, so they are created at the first read: to list 200 of them takes 10 us."""
 
@@ -355,7 +358,7 @@ class NodeBatch:
     @classmethod
     def of_slots(cls, table: NodeTable, slots: IntpArray) -> "NodeBatch":
         """Return the nodes with these slots."""
-        return cls(table, _LazyNames(table.name, slots), slots, {})
+        return cls(table, _LazyNames(table.name, slots), slots, _NO_STRANGERS)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -368,7 +371,7 @@ class NodeBatch:
 
     def part(self, positions: IntpArray) -> "NodeBatch":
         """Return a batch of some of the nodes."""
-        unmirrored: dict[int, Node | None] = {}
+        unmirrored: Mapping[int, Node | None] = _NO_STRANGERS
         if self.unmirrored:
             old = positions.tolist()
             unmirrored = {new: self.unmirrored[at] for new, at in enumerate(old) if at in self.unmirrored}

@@ -1,7 +1,7 @@
 """Topology domains: the values of node labels over node slots, and numbers of pods per value."""
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
@@ -103,6 +103,11 @@ class TopologyColumn(DistinctValues[str]):
         self.key = key
         self.users = 0  # live counters that read this column
 
+    def shares(self, slot: int) -> bool:
+        """Return whether the node of a slot has other nodes in its domain."""
+        value_id = self.of_slot.item(slot)
+        return value_id != ABSENT and self._slots[value_id] > 1
+
     def sums(self) -> Int64Array:
         """Return zeros to add counts into: one per value id, then one each for UNSEEN (-2) and ABSENT (-1)."""
         return np.zeros(len(self.values) + _SENTINELS, np.int64)
@@ -186,31 +191,44 @@ class TopologyCounts:
         self.nonzero += (before + delta != 0) - (before != 0)
 
 
-_births = count(step=1 << 32)
+_OF_ONE: Final = 32  # bits
+_births = count(step=1 << _OF_ONE)
 """First versions of counters, so far apart that no two counters ever have the same version."""
+
+
+def of_the_same_counters(before: Sequence[int], now: Sequence[int]) -> bool:
+    """Return whether versions are of the same counters."""
+    return [version >> _OF_ONE for version in before] == [version >> _OF_ONE for version in now]
 
 
 class DomainCounts:
     """Numbers of pods per domain of one topology key. Every change gives `version` a value that no counter had."""
 
-    __slots__ = ("column", "counts", "version")
+    __slots__ = ("column", "counts", "presence", "version")
 
     def __init__(self, column: TopologyColumn, counts: TopologyCounts) -> None:
         self.column = column
         self.counts = counts
         self.version = next(_births)
+        self.presence = self.version
+        """The version since which the same domains have pods."""
 
     def add(self, slot: int, delta: int) -> None:
         """Add `delta` for the node of a slot. A node without the key is in no domain."""
-        value_id = int(self.column.of_slot[slot])
+        value_id = self.column.of_slot.item(slot)
         if value_id >= 0:
-            self.counts.add(value_id, delta)
+            counts = self.counts
+            before = counts.nonzero
+            counts.add(value_id, delta)
             self.version += 1
+            if counts.nonzero != before:
+                self.presence = self.version
 
     def recount(self, counts: TopologyCounts) -> None:
         """Replace all numbers."""
         self.counts = counts
         self.version += 1
+        self.presence = self.version
 
 
 class TopologyColumns:

@@ -186,7 +186,10 @@ class Selector(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
         """Return whether the labels meet every requirement."""
         if self.nothing:
             return False
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        for requirement in self.requirements:  # noqa: SIM110  # a generator would take longer than most selectors
+            if not requirement.matches(labels):
+                return False
+        return True
 
 
 NOTHING: Final = Selector(nothing=True)

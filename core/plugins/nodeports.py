@@ -64,6 +64,8 @@ class HostPortsInUse:
         """Update the ports for a pod that was added, changed or removed."""
         before = NO_HOST_PORTS if change.before is None else change.before.host_ports
         after = NO_HOST_PORTS if change.after is None else change.after.host_ports
+        if before is after:
+            return
         for port in before - after:
             self._release(port, change.slot)
         for port in after - before:

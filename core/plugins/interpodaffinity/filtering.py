@@ -3,8 +3,8 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
 """
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Collection, Iterable
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,10 +12,20 @@ from core.framework.interface import SUCCESS, Code, Status, Verdicts, Versions
 from core.mirror.affinity_counts import MatchTerms, Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import ABSENT, BoolArray, DomainCounts, Int64Array, TopologyColumn
+from core.mirror.topology import (
+    ABSENT,
+    BoolArray,
+    DomainCounts,
+    Int64Array,
+    TopologyColumn,
+    of_the_same_counters,
+)
 from core.objects.pod import Pod
 
 NAME: Final = "InterPodAffinity"
+
+FEW: Final = 8
+"""Up to this number of nodes, sums are of numbers: an array of all domains takes 4 us."""
 
 
 class DomainSums:
@@ -36,12 +46,27 @@ class DomainSums:
         """Whether no domain has a counted pod. Weights that cancel out, or are 0, still count as counted."""
         return not self._by_column
 
-    def versions(self) -> Versions:
+    def versions(self) -> tuple[int, ...]:
         """Return the versions of the counters. Counters without pods add nothing to a sum, and are left out."""
-        return tuple(domains.version for weighted in self._by_column.values() for domains, _ in weighted)
+        return tuple([domains.version for weighted in self._by_column.values() for domains, _ in weighted])
+
+    def presences(self) -> tuple[int, ...]:
+        """Return the versions since which the same domains of each counter have pods."""
+        return tuple([domains.presence for weighted in self._by_column.values() for domains, _ in weighted])
+
+    def alike(self, before: Any, slots: Collection[int]) -> bool:  # noqa: ANN401  # a result of `versions` or `presences`
+        """Return whether other nodes have the same sums as at earlier versions, if pods changed on these slots alone.
+
+        They have if the counters are the same, and no node of the slots shares a domain with another one.
+        """
+        if not of_the_same_counters(before, self.versions()):
+            return False
+        return not any(column.shares(slot) for column in self._by_column for slot in slots)
 
     def per_node(self, batch: NodeBatch) -> Int64Array:
         """Return for each node of the batch the sum of its domains' counts over the keys."""
+        if len(batch.slots) <= FEW and not batch.unmirrored:
+            return np.array([*map(self.at, batch.slots.tolist())], np.int64)
         total: Int64Array | None = None
         for column, weighted in self._by_column.items():
             sums = column.sums()
@@ -54,7 +79,17 @@ class DomainSums:
                 total += by_node
         return np.zeros(len(batch), np.int64) if total is None else total
 
+    def at(self, slot: int) -> int:
+        """Return the sum of the node of a slot."""
+        total = 0
+        for column, weighted in self._by_column.items():
+            value_id = column.of_slot.item(slot)
+            for domains, weight in weighted:
+                total += weight * domains.counts.get(value_id)
+        return total
 
+
+NO_SUMS: Final = DomainSums(())
 AFFINITY_RULES: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match pod affinity rules",))
 ANTI_AFFINITY_RULES: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't match pod anti-affinity rules",))
 EXISTING_ANTI_AFFINITY_RULES: Final = Status(
@@ -70,38 +105,57 @@ class PreFilterState:
     __slots__ = ("affinity", "anti_affinity", "existing_anti_affinity", "first_of_its_kind")
 
     def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
-        terms = pod.affinity.required_affinity
-        # One pod must match all terms, so together they are one counter per topology key.
-        matchers = tuple(term.matcher for term in terms)
-        keys = dict.fromkeys([term.topology_key for term in terms])
-        counts = mirror.affinity
-        counters = [MatchTerms(matchers, key) for key in keys]
-        counters += [MatchTerms((term.matcher,), term.topology_key) for term in pod.affinity.required_anti_affinity]
-        counted = counts.matches.of(counters, "spec.affinity")
-        self.affinity = counted[: len(keys)]
-        self.anti_affinity = DomainSums((each, 1) for each in counted[len(keys) :])
-        self.existing_anti_affinity = DomainSums(
-            (owner, 1)
-            for owner in counts.owners(pod.namespace, pod.labels)
-            if owner.owner_term.role is Role.REQUIRED_ANTI_AFFINITY
-        )
-        # Without this rule, a series of pods that require each other would stay pending: the first may go to any node
-        # with the keys.
-        self.first_of_its_kind = not any(
-            domains.counts.nonzero for domains in self.affinity
-        ) and counts.matches.selects_all(matchers, pod)
+        counts, affinity = mirror.affinity, pod.affinity
+        self.affinity: list[DomainCounts] = []
+        self.anti_affinity = self.existing_anti_affinity = NO_SUMS
+        self.first_of_its_kind = False
+        if affinity.required_affinity or affinity.required_anti_affinity:
+            # One pod must match all terms, so together they are one counter per topology key.
+            matchers = tuple([term.matcher for term in affinity.required_affinity])
+            keys = dict.fromkeys([term.topology_key for term in affinity.required_affinity])
+            counters = [MatchTerms(matchers, key) for key in keys]
+            counters += [MatchTerms((term.matcher,), term.topology_key) for term in affinity.required_anti_affinity]
+            counted = counts.matches.of(counters, "spec.affinity")
+            self.affinity = counted[: len(keys)]
+            self.anti_affinity = DomainSums([(each, 1) for each in counted[len(keys) :]])
+            # Without this rule, a series of pods that require each other would stay pending: the first may go to any
+            # node with the keys.
+            self.first_of_its_kind = bool(keys) and (
+                not any(domains.counts.nonzero for domains in self.affinity)
+                and counts.matches.selects_all(matchers, pod)
+            )
+        owners = counts.owners(pod.namespace, pod.labels)
+        if owners:
+            self.existing_anti_affinity = DomainSums(
+                [(owner, 1) for owner in owners if owner.owner_term.role is Role.REQUIRED_ANTI_AFFINITY]
+            )
 
     def versions(self) -> Versions:
-        """Return the versions of all counters that the verdicts depend on, and `first_of_its_kind`."""
+        """Return since when all counters that the verdicts depend on have pods in the same domains.
+
+        With `first_of_its_kind`. How many pods a domain has, counts for no verdict.
+        """
         return (
             self.first_of_its_kind,
-            tuple(domains.version for domains in self.affinity),
-            self.anti_affinity.versions(),
-            self.existing_anti_affinity.versions(),
+            tuple([domains.presence for domains in self.affinity]),
+            self.anti_affinity.presences(),
+            self.existing_anti_affinity.presences(),
+        )
+
+    def alike(self, before: Versions, slots: Collection[int]) -> bool:
+        """Return whether other nodes have the same verdicts as before, if pods changed on these slots alone."""
+        first, affinity, own, of_existing = before
+        return (
+            first is self.first_of_its_kind
+            and affinity == tuple([domains.presence for domains in self.affinity])
+            and self.anti_affinity.alike(own, slots)
+            and self.existing_anti_affinity.alike(of_existing, slots)
         )
 
     def judge(self, batch: NodeBatch) -> Verdicts:
         """Return the verdict on each node."""
+        if len(batch.slots) <= FEW and not batch.unmirrored:
+            return Verdicts(np.array([*map(self._code_at, batch.slots.tolist())], np.uint8), _STATUSES)
         codes = np.zeros(len(batch), np.uint8)
         if not self.existing_anti_affinity.empty:
             codes[self.existing_anti_affinity.per_node(batch) > 0] = _STATUSES.index(EXISTING_ANTI_AFFINITY_RULES)
@@ -110,6 +164,16 @@ class PreFilterState:
         if self.affinity:
             codes[~self._attracted(batch)] = _STATUSES.index(AFFINITY_RULES)
         return Verdicts(codes, _STATUSES)
+
+    def _code_at(self, slot: int) -> int:
+        """Return the code of `judge` for the node of a slot."""
+        for domains in self.affinity:
+            value_id = domains.column.of_slot.item(slot)
+            if value_id == ABSENT if self.first_of_its_kind else domains.counts.get(value_id) <= 0:
+                return _STATUSES.index(AFFINITY_RULES)
+        if self.anti_affinity.at(slot) > 0:
+            return _STATUSES.index(ANTI_AFFINITY_RULES)
+        return _STATUSES.index(EXISTING_ANTI_AFFINITY_RULES) if self.existing_anti_affinity.at(slot) > 0 else 0
 
     def _attracted(self, batch: NodeBatch) -> BoolArray:
         """Return for each node whether it has all topology keys, and matching pods in each of its domains."""

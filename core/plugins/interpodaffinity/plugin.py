@@ -3,7 +3,7 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -21,12 +21,14 @@ from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.explaining import ExplainedAffinity, counted_terms
-from core.plugins.interpodaffinity.filtering import NAME, DomainSums, PreFilterState
+from core.plugins.interpodaffinity.filtering import FEW, NAME, DomainSums, PreFilterState
 
 # The score side (scoring.go): preferences of the incoming pod, and of existing pods that select it.
 
 
-def _own(mirror: ClusterMirror, pod: Pod) -> Iterator[tuple[DomainCounts, int]]:
+def _own(mirror: ClusterMirror, pod: Pod) -> Iterable[tuple[DomainCounts, int]]:
+    if not (pod.affinity.preferred_affinity or pod.affinity.preferred_anti_affinity):
+        return ()
     preferred = [(each.term, each.weight) for each in pod.affinity.preferred_affinity]
     preferred += [(each.term, -each.weight) for each in pod.affinity.preferred_anti_affinity]
     terms = [MatchTerms((term.matcher,), term.topology_key) for term, _ in preferred]
@@ -125,6 +127,10 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
         """Return the versions of all counters that the verdicts depend on."""
         return state.versions()
 
+    def passes_alike(self, state: PreFilterState, before: Versions, slots: Collection[int]) -> bool:
+        """Return whether pods on these slots changed the verdicts of no other node."""
+        return state.alike(before, slots)
+
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, DomainSums | None]:
         """Resolve the preferences to counters. SKIP if no pod was counted."""
         if pod.affinity.errors:
@@ -142,10 +148,14 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
         """Return the versions of all counters that the raw scores depend on."""
         return state.versions()
 
+    def scores_alike(self, state: DomainSums, before: Versions, slots: Collection[int]) -> bool:
+        """Return whether pods on these slots changed the raw scores of no other node."""
+        return state.alike(before, slots)
+
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Normalise the raw scores to 0..100, truncated like Go's int64(). Equal scores all become 0."""
-        if not len(raw):
-            return raw
+        if len(raw) <= FEW:
+            return np.array(_normalized(raw.tolist()), np.int64)
         lowest, highest = int(raw.min()), int(raw.max())
         if lowest == highest:
             return np.zeros_like(raw)
@@ -159,6 +169,15 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
         """Return the terms of the pod, and those of placed pods that select it."""
         pod = decision.pod
         return counted_terms(decision.mirror, pod, self.hard_pod_affinity_weight, scored=self.scores_for(pod))
+
+
+def _normalized(raw: Sequence[int]) -> list[int]:
+    """Return the result of `normalize` for a few scores, in the same operations."""
+    lowest, highest = min(raw, default=0), max(raw, default=0)
+    if lowest == highest:
+        return [0] * len(raw)
+    width = float(highest - lowest)
+    return [int(float(MAX_NODE_SCORE) * ((score - lowest) / width)) for score in raw]
 
 
 def _unparsable(mirror: ClusterMirror, pod: Pod) -> Status:

@@ -33,6 +33,7 @@ from core.plugins.noderesources.columns import (
 MAX_REPORTED: Final = 128
 """How many insufficient resources are reported by name, at most. Each node of the response has a list of its own."""
 _OTHERS: Final = "Insufficient other resources"
+_ONE_POD: Final = (PODS, 1)
 
 
 class IgnoredResources:
@@ -121,13 +122,13 @@ class PreFilterState:
 
         After a decision one node is judged again, where arrays take ten times as long as numbers.
         """
-        if len(batch) != 1 or batch.unmirrored or self._left is not NOTHING_LEFT:
+        if len(batch.slots) != 1 or batch.unmirrored or self._left is not NOTHING_LEFT:
             return False
         slot, allocatable, requested = batch.slots.item(0), self._columns.allocatable, self._columns.requested
-        return all(
-            amount <= allocatable.on(resource, slot) - requested.on(resource, slot) <= LARGEST_AMOUNT
-            for resource, amount in ((PODS, 1), *self._requested)
-        )
+        for resource, amount in (_ONE_POD, *self._requested):  # a generator would take as long as the look-ups
+            if not amount <= allocatable.on(resource, slot) - requested.on(resource, slot) <= LARGEST_AMOUNT:
+                return False
+        return True
 
     def measured(self, batch: NodeBatch, limit: int) -> Iterator[MeasuredResource]:
         """Yield the measurements: the number of pods, and up to `limit` resources in the order of the reasons."""

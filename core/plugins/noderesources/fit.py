@@ -83,6 +83,7 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
     states = (ResourceColumns,)
     scores_alone = True
     normalizes_alone = True
+    state_lasts = True
 
     def __init__(
         self,

@@ -111,7 +111,7 @@ class ScoreState:
 
     def score(self, resources: Sequence[ScoredResource], scorer: Scorer, batch: NodeBatch) -> Int64Array:
         """Return the score of every node of the batch."""
-        if len(batch) == 1 and not batch.unmirrored and self._devices is None:
+        if len(batch.slots) == 1 and not batch.unmirrored and self._devices is None:
             score = self._score_of_one(resources, scorer, batch.slots.item(0))
             if score is not None:
                 return np.array([score], np.int64)
@@ -120,15 +120,11 @@ class ScoreState:
     def _score_of_one(self, resources: Sequence[ScoredResource], scorer: Scorer, slot: int) -> int | None:
         found = []
         for resource, request, requested in self._scored(resources):
-            each = NodeAllocation(
-                resource.weight,
-                self._columns.allocatable.on(resource.name, slot),
-                requested.on(resource.name, slot) + request,
-                request,
-            )
-            if not (0 <= each.allocatable <= LARGEST_AMOUNT and 0 <= request <= each.requested <= LARGEST_AMOUNT):
+            allocatable = self._columns.allocatable.on(resource.name, slot)
+            in_use = requested.on(resource.name, slot) + request
+            if not (0 <= allocatable <= LARGEST_AMOUNT and 0 <= request <= in_use <= LARGEST_AMOUNT):
                 return None  # only sums that have overflowed
-            found.append(each)
+            found.append(NodeAllocation(resource.weight, allocatable, in_use, request))
         return scorer.of_one(found)
 
     def _allocations(self, resources: Sequence[ScoredResource], batch: NodeBatch) -> Iterator[Allocation]:
@@ -146,14 +142,16 @@ class ScoreState:
         """Return a state that counts devices."""
         return ScoreState(self._columns, self._requests, non_zero=self._non_zero, devices=devices)
 
-    def _scored(self, resources: Sequence[ScoredResource]) -> Iterator[tuple[ScoredResource, int, AmountColumns]]:
-        """Give the resources that count for this pod, how much it asks for, and the requests of the pods there."""
+    def _scored(self, resources: Sequence[ScoredResource]) -> list[tuple[ScoredResource, int, AmountColumns]]:
+        """Return the resources that count for this pod, how much it asks for, and the requests of the pods there."""
+        found = []
         for resource in resources:
             request = self._requests.get(resource.name, 0)
             if not request and resource.name not in NATIVE:
                 continue  # a rare resource must not move pods that do not request it
             non_zero = self._non_zero and resource.name in COMPUTE
-            yield resource, request, self._columns.non_zero_requested if non_zero else self._columns.requested
+            found.append((resource, request, self._columns.non_zero_requested if non_zero else self._columns.requested))
+        return found
 
 
 def may_be_of_devices(resources: Sequence[ScoredResource]) -> bool:
@@ -175,6 +173,9 @@ def in_range(scores: Int64Array) -> Int64Array:
 
     That error fails the pod (RunScorePlugins), so one absurd request on one node would keep every pod from every node.
     """
+    if len(scores) == 1:  # the node of the last decision
+        score = scores.item()
+        return scores if 0 <= score <= MAX_NODE_SCORE else np.array([min(max(score, 0), MAX_NODE_SCORE)])
     return np.minimum(np.maximum(scores, 0), MAX_NODE_SCORE)  # np.clip takes 1.5 us more
 
 
@@ -306,6 +307,7 @@ class NodeResourcesBalancedAllocation(ScorePlugin[BalanceState]):
     states = (ResourceColumns,)
     scores_alone = True
     normalizes_alone = True
+    state_lasts = True
 
     def __init__(self, *, resources: Sequence[ResourceSpec] = CPU_AND_MEMORY) -> None:
         self._resources = with_default_weights(resources)

@@ -98,6 +98,8 @@ def required_drivers(mirror: ClusterMirror) -> Callable[[str], bool]:
 
 def counted_volumes(pod: Pod) -> list[PodVolume]:
     """Return the volumes of a pod that are of the kinds that can count."""
+    if not pod.volumes:
+        return []
     return [
         volume
         for volume in pod.volumes

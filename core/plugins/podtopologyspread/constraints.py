@@ -22,8 +22,8 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
 from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray, TopologyColumn
 from core.objects.affinity import NodeAffinity
-from core.objects.kinds import ReplicaSet, ReplicationController, StatefulSet
-from core.objects.labels import NOTHING, Operator, Selector, label_key_errors, requirement
+from core.objects.kinds import ControllerRef, ReplicaSet, ReplicationController, StatefulSet
+from core.objects.labels import EVERYTHING, NOTHING, Operator, Selector, label_key_errors, requirement
 from core.objects.node import HOSTNAME, ZONE, Node
 from core.objects.pod import (
     DO_NOT_SCHEDULE,
@@ -129,8 +129,10 @@ def default_selector(mirror: ClusterMirror, pod: Pod) -> Selector:
     pkg/scheduler/framework/plugins/helper/spread.go (DefaultSelector, GetPodServices).
     """
     services = mirror.derived(Services).selecting(pod)
+    controller = None if pod.controller is None else _controller(mirror, pod.controller, pod.namespace)
+    if not services and controller is None:
+        return EVERYTHING
     requirements = {each for service in services for each in service.selector.requirements}
-    controller = _controller(mirror, pod)
     if isinstance(controller, ReplicationController):
         keys = {requirement.key for requirement in controller.selector.requirements}
         requirements = {requirement for requirement in requirements if requirement.key not in keys}
@@ -139,11 +141,10 @@ def default_selector(mirror: ClusterMirror, pod: Pod) -> Selector:
     return Selector(tuple(sorted(requirements)))
 
 
-def _controller(mirror: ClusterMirror, pod: Pod) -> Controller | None:
+def _controller(mirror: ClusterMirror, owner: ControllerRef, namespace: str) -> Controller | None:
     """Return the controller by name. Like upstream, this does not compare its UID with the owner reference."""
-    owner = pod.controller
-    kind = CONTROLLERS.get((owner.api_version, owner.kind)) if owner is not None else None
-    return None if owner is None or kind is None else mirror.objects(kind).get(f"{pod.namespace}/{owner.name}")
+    kind = CONTROLLERS.get((owner.api_version, owner.kind))
+    return None if kind is None else mirror.objects(kind).get(f"{namespace}/{owner.name}")
 
 
 # Topology domains of the nodes that a constraint counts, by its labels and its policies (common.go:

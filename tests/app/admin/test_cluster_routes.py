@@ -18,7 +18,7 @@ from app.api_server.tls import ClusterAccess
 from app.explain.explainer import MirrorState
 from app.explain.pending import PendingPods
 from app.process.json_text import decode, encode
-from app.server.port import RejectReason
+from app.server.connections import RejectReason
 from app.server.ports import Port, admin_port
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings

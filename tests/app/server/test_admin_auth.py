@@ -13,7 +13,7 @@ from app.admin.openapi import describe
 from app.admin.page_routes import OPEN_PATHS
 from app.api_server.tls import ConfigurationError
 from app.server.auth import ADMIN, TOKEN_HEADER, AdminAuthentication, AdminToken
-from app.server.port import Connections, RejectReason
+from app.server.connections import Connections, RejectReason
 from app.server.ports import Port
 from app.settings.limits import DEFAULTS
 from app.settings.settings import Settings

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from app.admin.page_routes import OPEN_PATHS
-from app.server.port import RejectReason
+from app.server.connections import RejectReason
 from app.server.ports import Port
 from app.settings.settings import Settings
 from app.wiring.main import create_service

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.server.exchange import Head, LargeHeadError
+from app.server.exchange import Head, KnownHeads, LargeHeadError
 
 HEAD = b"POST /filter HTTP/1.1\r\nContent-Length: 7\r\nHost: k\r\n\r\n"
 
@@ -34,3 +34,33 @@ def test_each_header_counts_for_more_than_its_bytes(number: int, piece: int, *, 
     else:
         with pytest.raises(LargeHeadError):
             read()
+
+
+def _kept(heads: KnownHeads, text: bytes) -> Head:
+    head = Head(1024)
+    assert head.read(text) == len(text)
+    assert head.scope({})["path"] == "/filter"
+    heads.keep(text, head)
+    return head
+
+
+def test_the_head_of_an_earlier_request_is_known_by_all_of_its_bytes() -> None:
+    heads = KnownHeads()
+    head = _kept(heads, HEAD)
+    assert heads.get(HEAD + b"a body\r\n\r\n") is head
+    assert head.read(HEAD) == len(HEAD)
+    assert head.scope({"scheme": "http"})["scheme"] == "http"
+    assert heads.get(HEAD.replace(b"7", b"8")) is None
+    assert heads.get(HEAD[:-1]) is None
+    assert heads.get(b"") is None
+
+
+def test_few_heads_are_known_and_no_long_ones() -> None:
+    heads = KnownHeads()
+    texts = [HEAD.replace(b"7", b"%d" % number) for number in range(100, 300)]
+    for text in texts:
+        _kept(heads, text)
+    assert 1 <= sum(heads.get(text) is not None for text in texts) <= 64
+    long = HEAD.replace(b"k", b"k" * 600)
+    _kept(heads, long)
+    assert heads.get(long) is None

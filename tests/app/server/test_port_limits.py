@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from starlette.responses import StreamingResponse
 
 from app.process.logs import LineRate
-from app.server.port import Connections, RejectReason
+from app.server.connections import Connections, RejectReason
 from app.server.ports import Port, extender_port
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings

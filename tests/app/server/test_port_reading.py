@@ -12,7 +12,8 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from app.objects.decode import Body
-from app.server.port import Connection, Connections
+from app.server.connections import Connections
+from app.server.port import Connection
 from app.server.ports import Port
 from app.settings.limits import Limits
 from app.settings.settings import Settings

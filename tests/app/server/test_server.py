@@ -11,7 +11,8 @@ import pytest
 import uvloop
 from fastapi import FastAPI
 
-from app.server.port import Connection, RejectReason
+from app.server.connections import RejectReason
+from app.server.port import Connection
 from app.server.ports import Port, extender_port
 from app.server.server import listening_sockets
 from app.settings.limits import DEFAULTS, Limits

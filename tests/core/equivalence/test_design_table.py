@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from core.equivalence.ranking import operation_of
+from core.equivalence.validity import operation_of
 from core.events import Kind
 from core.framework.invalidation import NODE_LIFE, InvalidationRule, Operation, Scope
 from core.objects.kinds import Service

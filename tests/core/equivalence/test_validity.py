@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.equivalence.ranking import ClusterChange, Validities, Validity
+from core.equivalence.validity import ClusterChange, Validities, Validity
 from core.events import Kind
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.mirror.changes import NamespaceChange, NodeChange, ObjectChange, PodChange

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from core.equivalence.ranking import operation_of
+from core.equivalence.validity import operation_of
 from core.events import Object
 from core.framework.interface import Plugin
 from core.framework.invalidation import Scope

@@ -8,16 +8,44 @@ FAULTS: Final = (
     Fault(
         id="ranking-forgets-which-filter-failed",
         breaks="A node that one filter refused is taken for fitting again as soon as another filter passes there.",
-        old="        if not ranking.fits[positions].all():",
+        old="        if filters and not all(map(ranking.fits.item, positions)):",
         new="        if False:",
         tests=("test_ranking.py",),
     ),
     Fault(
         id="ranking-keeps-sums-of-changed-nodes",
         breaks="A decision compares nodes by scores from before the last pods were placed.",
-        old="ranking.rescore(each.plugin.name, each.weight, positions, _normalised(each.plugin, part))",
-        new="_normalised(each.plugin, part)",
+        old="            ranking.rescore(plugin.name, weight, positions, scores)\n",
+        new="",
         tests=("test_ranking.py",),
+    ),
+    Fault(
+        id="ranking-keeps-totals-of-other-nodes",
+        breaks="A pod counts in a domain of several nodes, and only its own node is scored again.",
+        old="        return not any(column.shares(slot) for column in self._by_column for slot in slots)",
+        new="        return True",
+        tests=("test_counted_rankings.py",),
+    ),
+    Fault(
+        id="ranking-keeps-scores-for-a-former-range",
+        breaks="Nodes keep scores that were normalised by a lowest score that no node has any more.",
+        old="        return self.at_lowest > 0 and self.at_highest > 0",
+        new="        return True",
+        tests=("test_counted_rankings.py",),
+    ),
+    Fault(
+        id="ranking-takes-other-events-for-pods",
+        breaks="A node that gets another label changes the domains of other nodes, which are not judged again.",
+        old="validities.others_at <= as_of)",
+        new="True)",
+        tests=("test_counted_rankings.py",),
+    ),
+    Fault(
+        id="presence-of-a-domain-not-noted",
+        breaks="The first pod in a domain leaves the verdicts of classes that it repels as they were.",
+        old="            if counts.nonzero != before:\n",
+        new="            if counts.nonzero > before + 1:\n",
+        tests=("test_counted_rankings.py", "core/mirror"),
     ),
     Fault(
         id="ranking-of-other-nodes",
@@ -57,8 +85,8 @@ FAULTS: Final = (
     Fault(
         id="ephemeral-claims-shared-in-a-class",
         breaks="Pods with ephemeral volumes, each with claims of its own, are of one class.",
-        old="        identity = self._identity(mirror, pod)",
-        new="        identity = None",
+        old="        parts[-1] = self._identity(mirror, pod)",
+        new="        parts[-1] = None",
         tests=("equivalence/test_classes.py",),
     ),
     Fault(

@@ -20,10 +20,17 @@ FAULTS: Final = (
         tests=("test_port_reading.py",),
     ),
     Fault(
+        id="known-head-of-another-request",
+        breaks="A request with another Content-Length is read by the head of an earlier one.",
+        old="data.find(END_OF_HEAD, 0, _MAX_KNOWN_HEAD) + len(END_OF_HEAD)])",
+        new='data.find(b"Content-Length", 0, _MAX_KNOWN_HEAD)])',
+        tests=("test_head.py",),
+    ),
+    Fault(
         id="end-across-pieces-missed",
         breaks="The end of a head whose empty line is cut behind its first byte is not seen.",
-        old="max(0, begin - len(_END) + 1)",
-        new="max(0, begin - len(_END) + 2)",
+        old="max(0, begin - len(END_OF_HEAD) + 1)",
+        new="max(0, begin - len(END_OF_HEAD) + 2)",
         tests=("test_port_reading.py", "test_head.py"),
     ),
     Fault(

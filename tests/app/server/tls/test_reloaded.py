@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from app.api_server.tls import PemSource, TlsMaterial
-from app.server.port import Connections
+from app.server.connections import Connections
 from app.server.ports import Port
 from app.server.tls import ReloadedTls, server_tls
 from app.settings.limits import DEFAULTS

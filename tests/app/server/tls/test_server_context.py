@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from app.api_server.tls import ConfigurationError
-from app.server.port import RejectReason
+from app.server.connections import RejectReason
 from app.server.ports import Port
 from app.server.tls import server_tls
 from app.settings.settings import Settings, port_rule, wants_certificates

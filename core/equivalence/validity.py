@@ -1,0 +1,127 @@
+"""When results of plugins become invalid: one store per event, one comparison per request."""
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterable
+from itertools import islice
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from core.events import Kind
+from core.framework.interface import Plugin
+from core.framework.invalidation import NODE_LIFE, Operation, Scope, Touches
+from core.mirror.changes import NamespaceChange, NodeChange, ObjectChange, PodChange
+from core.mirror.node_info import NO_SLOT
+from core.mirror.topology import Int64Array
+from core.objects.kinds import Namespace
+from core.objects.node import Node
+from core.objects.pod import Pod
+
+ClusterChange: TypeAlias = NodeChange | PodChange | NamespaceChange | ObjectChange
+
+_NEVER: Final = 0
+_REMEMBERED_CHANGES: Final = 256
+"""After more changes than this, a comparison of all nodes costs no more."""
+
+
+_Rule: TypeAlias = tuple["Validity", Touches, bool, tuple[str, str]]
+"""What becomes invalid, when, whether for all nodes, and how it is counted."""
+
+
+class Validity:
+    """Times at which the results of one plugin became invalid, by slot and for all nodes."""
+
+    __slots__ = ("all_at", "changed_at", "counts", "last_at", "reads_counters")
+
+    def __init__(self, capacity: int) -> None:
+        self.changed_at = _times(capacity)
+        self.all_at = _NEVER
+        self.last_at = _NEVER  # the latest time of any slot or of all
+        self.reads_counters = False  # whether the plugin also reads counters, which have versions
+        self.counts: Counter[tuple[str, str]] = Counter()  # (kind, operation) -> invalidations
+
+    def grow(self, capacity: int) -> None:
+        """Extend to `capacity` slots."""
+        if capacity > len(self.changed_at):
+            self.changed_at = np.concatenate((self.changed_at, _times(capacity - len(self.changed_at))))
+
+
+class Validities:
+    """The validity of every plugin. Changes advance it by the rules that the plugins declare."""
+
+    def __init__(self, plugins: Iterable[Plugin], capacity: int) -> None:
+        self.now = 1
+        """Number of the last change. A result computed now is valid until the next change."""
+        self.all_at = _NEVER
+        """The latest time at which all results of any plugin became invalid."""
+        self.capacity = capacity
+        """Number of slots of every validity."""
+        self.others_at = _NEVER
+        """The time of the last change of anything but a pod."""
+        self._slots: deque[int] = deque(maxlen=_REMEMBERED_CHANGES)  # NO_SLOT: no cell is invalid, and no pod changed
+        self.of: dict[str, Validity] = {}
+        self._rules: dict[tuple[Kind, Operation], list[_Rule]] = defaultdict(list)
+        for plugin in plugins:
+            validity = self.of.setdefault(plugin.name, Validity(capacity))
+            for rule in (*NODE_LIFE, *plugin.invalidated_by):
+                if rule.scope is Scope.COUNTERS:
+                    validity.reads_counters = True
+                else:
+                    for operation in rule.operations:
+                        counted = rule.kind.__name__, operation.value
+                        self._rules[rule.kind, operation].append(
+                            (validity, rule.touches, rule.scope is Scope.ALL, counted)
+                        )
+
+    def changed(self, change: ClusterChange, capacity: int) -> None:
+        """Apply a change of a mirror with `capacity` slots."""
+        self.now += 1
+        before, after = change.before, change.after
+        if capacity > self.capacity:
+            self.capacity = capacity
+            for validity in self.of.values():
+                validity.grow(capacity)
+        kind, slot = _subject(change)
+        touched = NO_SLOT
+        if kind is Pod:  # a counter may have changed, too
+            touched = slot
+        else:
+            self.others_at = self.now
+        for validity, touches, is_for_all, counted in self._rules.get((kind, operation_of(before, after)), ()):
+            if touches(before, after):
+                validity.last_at = self.now
+                if is_for_all:
+                    validity.all_at = self.all_at = self.now
+                elif slot != NO_SLOT:
+                    validity.changed_at[slot] = self.now
+                validity.counts[counted] += 1
+                touched = slot
+        self._slots.append(touched)
+
+    def slots_since(self, as_of: int) -> Collection[int] | None:
+        """Return the slots with an invalid cell or a changed pod after a time, or None if the time is too long ago."""
+        changes = self.now - as_of
+        if changes > len(self._slots):
+            return None
+        return {slot for slot in islice(reversed(self._slots), changes) if slot != NO_SLOT}
+
+
+def operation_of(before: object | None, after: object | None) -> Operation:
+    """Return the operation for the states of an object before and after."""
+    if before is None:
+        return Operation.ADD
+    return Operation.DELETE if after is None else Operation.UPDATE
+
+
+def _times(length: int) -> Int64Array:
+    return np.full(length, _NEVER, np.int64)
+
+
+def _subject(change: ClusterChange) -> tuple[Kind, int]:
+    if isinstance(change, PodChange):
+        return Pod, change.slot
+    if isinstance(change, NodeChange):
+        return Node, change.slot
+    if isinstance(change, NamespaceChange):
+        return Namespace, NO_SLOT
+    return change.kind, change.slot

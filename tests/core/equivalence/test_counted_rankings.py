@@ -1,0 +1,180 @@
+"""What a ranking looks at again after a change of counters, with InterPodAffinity and with a plugin that states it."""
+
+from collections.abc import Collection
+from typing import Final
+
+import pytest
+
+from core.equivalence.cache import EquivalenceCache
+from core.events import ClusterEvent
+from core.framework.evaluation import FreshEvaluation
+from core.framework.interface import Versions
+from core.framework.invalidation import Scope
+from core.mirror.cluster import ClusterMirror
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.profile import Profile
+from core.scheduling_cycle import choose_nodes
+from tests.builders import PodBuilder, labelled, make_node, make_pod, term
+from tests.core.decoded import node_of, pod_of
+from tests.core.equivalence.said_plugin import StatedPlugin, failing, when
+from tests.core.mirror.values import mirror_of, node, pod
+
+HOST: Final = "kubernetes.io/hostname"
+WEB: Final = labelled(app="web")
+WEIGHT: Final = 10
+
+
+def _web(name: str) -> PodBuilder:
+    return make_pod(name).label("app", "web")
+
+
+def _node(name: str, zone: str, host: str = "") -> Node:
+    return node_of(make_node(name).label("zone", zone).label(HOST, host or name))
+
+
+class _Cluster:
+    """Four nodes in two zones. Every choice for a class is compared with a fresh one."""
+
+    def __init__(self, requested: PodBuilder) -> None:
+        self.mirror = ClusterMirror()
+        for name, zone in zip("abcd", "xxyy", strict=True):
+            self.mirror.apply(ClusterEvent("Add", _node(name, zone)))
+        plugin = InterPodAffinity()
+        self.profile = Profile((plugin, StatedPlugin("Other")), ((plugin, 2), (StatedPlugin("Another"), 1)))
+        self.cache = EquivalenceCache(self.mirror, self.profile.plugins)
+        self.requested = pod_of(requested)
+        for _ in range(3):  # after the second, the class has a ranking
+            self.choice()
+
+    def choice(self) -> str:
+        """Return the nodes to choose from."""
+        batch = self.mirror.all_nodes()
+        cached, _ = choose_nodes(self.profile, self.cache.evaluation(self.requested), batch)
+        fresh, _ = choose_nodes(self.profile, FreshEvaluation(self.mirror, self.requested), batch)
+        assert cached.tolist() == fresh.tolist()
+        return "".join(batch.names[position] for position in fresh.tolist())
+
+    def place(self, node: str, placed: PodBuilder) -> Pod:
+        """Assume a pod on a node."""
+        return self.mirror.assume(pod_of(placed), node, 0.0)
+
+
+def test_pods_that_repel_each_other_by_host_leave_one_node_after_the_other() -> None:
+    cluster = _Cluster(_web("p").required_anti_affinity(term(HOST, WEB)))
+    choices = []
+    for name in "abc":
+        cluster.place(name, _web(name).required_anti_affinity(term(HOST, WEB)))
+        choices.append(cluster.choice())
+    assert choices == ["bcd", "cd", "d"]
+    cluster.mirror.forget("default/b")
+    assert cluster.choice() == "bd"
+
+
+def test_a_term_by_host_that_comes_counts_in_the_domain_of_two_nodes() -> None:
+    cluster = _Cluster(_web("p").required_anti_affinity(term(HOST, WEB)))
+    cluster.place("a", _web("a"))
+    cluster.mirror.apply(ClusterEvent("Update", _node("d", "y", host="c")))
+    assert cluster.choice() == "bcd"
+    assert cluster.choice() == "bcd"
+    cluster.place("c", _web("c"))
+    assert cluster.choice() == "b", "c and d have the same host"
+
+
+def test_a_node_that_leaves_a_domain_with_pods_changes_the_other_nodes_there() -> None:
+    cluster = _Cluster(_web("p").required_anti_affinity(term(HOST, WEB)))
+    cluster.mirror.apply(ClusterEvent("Update", _node("d", "y", host="c")))
+    cluster.place("a", _web("a"))
+    cluster.place("d", _web("d"))
+    assert [cluster.choice(), cluster.choice()] == ["b", "b"]
+    cluster.mirror.apply(ClusterEvent("Update", _node("d", "y")))
+    assert cluster.choice() == "bc"
+
+
+@pytest.mark.parametrize("key", [HOST, "zone"])
+def test_a_lowest_score_that_no_node_has_any_more_changes_all_scores(key: str) -> None:
+    cluster = _Cluster(_web("p").preferred_anti_affinity(WEIGHT, term(key, WEB)))
+    choices = []
+    for number, name in enumerate("abcdabdcab"):
+        cluster.place(name, _web(f"{number}"))
+        choices.append(cluster.choice())
+    by_host = ["bcd", "cd", "d", "abcd", "bcd", "cd", "c", "abcd", "bcd", "cd"]
+    assert choices == by_host if key == HOST else choices[0] == "cd"
+
+
+def test_after_the_first_pod_of_a_domain_further_ones_change_no_verdict() -> None:
+    cluster = _Cluster(_web("p").required_affinity(term("zone", WEB)))
+    cluster.place("a", _web("a"))
+    assert cluster.choice() == "ab"
+    cluster.place("b", _web("b"))
+    assert cluster.choice() == "ab"
+    cluster.place("c", _web("c"))
+    assert cluster.choice() == "abcd"
+    cluster.mirror.forget("default/a")
+    cluster.mirror.forget("default/b")
+    assert cluster.choice() == "cd"
+
+
+class _Counting(StatedPlugin):
+    """States whether other nodes have changed."""
+
+    normalizes_alone = False
+    alike = True
+
+    def passes_alike(self, _state: Pod, _before: Versions, _slots: Collection[int]) -> bool:
+        """Return what the test says."""
+        return self.alike
+
+    def scores_alike(self, _state: Pod, _before: Versions, _slots: Collection[int]) -> bool:
+        """Return what the test says."""
+        return self.alike
+
+
+class _Stated:
+    """Three nodes, and a plugin whose counters change with every pod."""
+
+    def __init__(self) -> None:
+        self.mirror = mirror_of(node("a"), node("b"), node("c"))
+        self.plugin = _Counting("Counting", invalidated_by=(when(Pod, Scope.COUNTERS), when(Node, Scope.NODE)))
+        self.plugin.raw.update(a=1, b=2, c=3)
+        self.profile = Profile((self.plugin, StatedPlugin("Other")), ((self.plugin, 1),))
+        self.cache = EquivalenceCache(self.mirror, self.profile.plugins)
+        for number in range(3):
+            self.ask(f"before-{number}")
+
+    def ask(self, placed: str, on: str = "b") -> list[str] | None:
+        """Place a pod, and return the best nodes by the ranking."""
+        self.mirror.assume(pod(placed), on, 0.0)
+        self.plugin.version = placed
+        self.plugin.requested.clear()
+        batch = self.mirror.all_nodes()
+        best = self.cache.evaluation(pod("p")).best(self.profile.filters, self.profile.scores, batch)
+        return None if best is None else [batch.names[position] for position in best.tolist()]
+
+
+def test_only_the_node_of_the_pod_is_judged_and_scored_again_where_no_other_has_changed() -> None:
+    stated = _Stated()
+    stated.plugin.raw["b"] = 4
+    assert stated.ask("q") == ["b"], "above the highest score until now"
+    assert stated.plugin.requested == [["b"], ["b"]]
+    stated.plugin.stated["b"] = failing("full")
+    stated.plugin.raw["c"] = 0  # which nobody hears of
+    assert stated.ask("r") == ["c"]
+    assert stated.plugin.requested == [["b"], ["b"]]
+
+
+def test_all_nodes_are_judged_and_scored_again_where_others_may_have_changed() -> None:
+    stated = _Stated()
+    stated.plugin.alike = False
+    stated.plugin.raw["a"] = 5
+    assert stated.ask("q") == ["a"]
+    assert stated.plugin.requested == [["a", "b", "c"], ["a", "b", "c"]]
+
+
+def test_all_nodes_are_judged_again_after_another_event_than_of_a_pod() -> None:
+    stated = _Stated()
+    stated.mirror.apply(ClusterEvent("Update", node("c", cpu=1)))
+    stated.plugin.raw["c"] = 0
+    assert stated.ask("q") == ["b"]
+    assert stated.plugin.requested == [["a", "b", "c"], ["a", "b", "c"]]
