@@ -19,7 +19,7 @@ _WORKERS: Final = 12
 _PAGE: Final = 5000  # objects
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 _APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
-_DELETE_AT_ONCE: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+DELETE_AT_ONCE: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 _APPLIED: Final = "fieldManager=kindred-e2e&force=true&fieldValidation=Strict"
 
 
@@ -112,11 +112,11 @@ class Api:
     def delete(self, path: str) -> None:
         """Delete one object at once; one that is gone is well."""
         with suppress(httpx.HTTPStatusError):
-            self.request("DELETE", path, _DELETE_AT_ONCE)
+            self.request("DELETE", path, DELETE_AT_ONCE)
 
     def delete_all(self, path: str) -> None:
         """Delete all objects of a collection at once."""
-        self.request("DELETE", path, _DELETE_AT_ONCE)
+        self.request("DELETE", path, DELETE_AT_ONCE)
 
     def apply(self, manifest: Manifest) -> dict[str, Any]:
         """Make an object, or change it to what is said, as `kubectl apply --server-side` does."""

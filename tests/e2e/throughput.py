@@ -2,6 +2,7 @@
 
     python -m tests.e2e.throughput                               500 nodes
     python -m tests.e2e.throughput --nodes 5000 --rounds 1       5,000 nodes with 50,000 pods
+    python -m tests.e2e.throughput --nodes 2000 --steady 600     pods that come and go for ten minutes
     python -m tests.e2e.throughput --modes in-tree,ceiling --shapes affinity,plain --pods 100
 
 All in one run, on one control plane, which shares the machine with the scheduler and Kindred: what counts are the
@@ -19,9 +20,9 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from operator import itemgetter
 from pathlib import Path
 from typing import Final
@@ -29,16 +30,30 @@ from typing import Final
 import httpx
 
 from tests.bench.live import Process
-from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
-from tests.e2e.binaries import API_SERVER, ETCD, MODULE, SCHEDULER, BuildError, binaries, module_of
+from tests.bench.report import percentile
+from tests.e2e.api import Manifest, pods_path
+from tests.e2e.binaries import (
+    API_SERVER,
+    ETCD,
+    MODULE,
+    RELEASES,
+    SCHEDULER,
+    BuildError,
+    binaries,
+    kubernetes_version,
+    module_of,
+)
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import control_plane
-from tests.e2e.load_shapes import GANG_SIZE, NODE, PLAIN, SHAPES, UNFIT, Shape, gang, namespaces
+from tests.e2e.filled import SIZES, Size, fill
+from tests.e2e.kindred import Kindred
+from tests.e2e.load_shapes import GANG_SIZE, SHAPES, UNFIT, Shape, gang
+from tests.e2e.pace import Made, Pace, paced, waits
 from tests.e2e.programs import ProgramError, wait_until
 from tests.e2e.scheduler import Scheduler
-from tests.e2e.shapes import node
 from tests.throughput.modes import DEFAULT_MODES, MODES, Mode, chosen
 from tests.throughput.results import KINDRED, Cell, Throughput, default_path, tables
+from tests.throughput.steady import ASSUMED, LAG, MIRRORED, REQUESTS, WAITING, Sample, Steady
 
 _BOUND: Final = re.compile(
     rb'^I(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}).*"Successfully bound pod to node"'
@@ -111,28 +126,20 @@ def sampling(readers: Mapping[str, CpuReader]) -> Iterator[CpuSamples]:
         samples.take(time.time())
 
 
+_STAY: Final = 5.0  # seconds that a bound pod stays if pods come and go
+_SAMPLES: Final = 60  # of a time in which they do
+_PENDING: Final = "scheduler_pending_pods"
+_LAG: Final = "kindred_mirror_to_watch_delay_seconds"
+_OF_KINDRED: Final = {
+    ASSUMED: "kindred_mirror_assumed_pods",
+    MIRRORED: "kindred_mirror_pods",
+    REQUESTS: "kindred_queue_length",
+}
 _PATIENCE: Final = 900.0  # seconds for the pods of one cell
-_ATTEMPTS: Final = 5  # to make an object while etcd and the API server are busy with the others
 _ALGORITHM: Final = "scheduler_scheduling_algorithm_duration_seconds"
 _ATTEMPTS_METRIC: Final = "scheduler_schedule_attempts_total"
 _PROFILED: Final = 5  # seconds of a cell, from when the scheduler is healthy
 _RESULT: Final = re.compile(r'result="(\w+)"')
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """A cluster to measure in."""
-
-    nodes: int
-    scale: int
-    """How many times upstream's number of existing pods for 500 nodes."""
-    plain: int
-    """Existing pods without affinity beside those."""
-    measured: int | None = None
-    """Pods that are measured; upstream's number when None."""
-
-
-SIZES: Final = {size.nodes: size for size in (Size(500, 1, 0), Size(2000, 4, 13_440, 300), Size(5000, 10, 33_600, 300))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +158,10 @@ class Plan:
     """Gangs of GANG_SIZE pods, between the pods that are measured."""
     profiles: Path | None = None
     """A folder for the scheduler's CPU profile of each cell."""
+    steady: float = 0.0
+    """Seconds in which pods come and go, instead of a backlog."""
+    rate: float = 0.0
+    """Pods a second that are then created, and as many deleted."""
 
     def pods_of(self, shape: Shape, scheduler_name: str) -> Iterator[Manifest]:
         """Yield the pods that wait for a scheduler profile."""
@@ -171,37 +182,30 @@ def _spread_evenly(*kinds: Sequence[Sequence[Manifest]]) -> Iterator[Manifest]:
         yield from block
 
 
-def fill(cluster: Cluster, size: Size) -> int:
-    """Make namespaces, nodes and the pods that are there before, and return how many pods these are."""
-    api = cluster.api
-    api.create_all(NAMESPACES, namespaces())
-    existing = [
-        *(placed for shape in SHAPES for placed in shape.existing_pods(shape.existing * size.scale, size.nodes)),
-        *PLAIN.existing_pods(size.plain, size.nodes),
-    ]
-    nodes = [(NODES, node(index, zones=1, allocatable=NODE)) for index in range(size.nodes)]
-    pods = [(pods_path(namespace), pod) for namespace, pod in existing]
-    for made in (nodes, pods):
-        api.at_once(lambda each: _make(api, *each), made)
-    return len(pods)
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What schedules: a scheduler, and Kindred if the mode has an extender."""
 
+    scheduler: Scheduler
+    kindred: Kindred | None
+    processes: Mapping[str, Process]
+    """All programs, the API server and etcd, too."""
 
-def _make(api: Api, path: str, manifest: Manifest) -> None:
-    """Make an object, and try again where the API server did not answer in time. Raises httpx.HTTPError."""
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            api.create(path, manifest)
-        except httpx.HTTPStatusError as error:
-            if attempt == 1 or error.response.status_code != HTTPStatus.CONFLICT:
-                raise
-            # A try before has made it after all; of a node, perhaps without its status.
-            if "status" in manifest:
-                api.patch(f"{path}/{manifest['metadata']['name']}/status", {"status": manifest["status"]})
-        except httpx.TransportError:
-            if attempt == _ATTEMPTS:
-                raise
-            continue
-        return
+    @classmethod
+    def start(cls, cluster: Cluster, plan: Plan, mode: Mode, *, waits: bool) -> "Running":
+        """Start it; wait until the scheduler is healthy unless told otherwise. Raises ProgramError."""
+        pids = {API_SERVER: cluster.plane.api_server.pid, ETCD: cluster.plane.etcd.pid}
+        kindred = cluster.start_kindred({**mode.settings, **plan.settings}) if mode.has_extender else None
+        if kindred is not None:
+            pids[KINDRED] = kindred.program.pid
+        config = mode.config("" if kindred is None else kindred.url)
+        scheduler = cluster.start_scheduler(config, waits=waits, flags=mode.flags)
+        pids[SCHEDULER] = scheduler.program.pid
+        return cls(scheduler, kindred, {name: Process(pid) for name, pid in pids.items()})
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """Return program -> CPU seconds so far."""
+        return {name: process.cpu_seconds() for name, process in self.processes.items()}
 
 
 def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell:
@@ -209,15 +213,10 @@ def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell
     path, number = pods_path(shape.namespace), plan.number(shape)
     cluster.api.create_all(path, plan.pods_of(shape, mode.scheduler_name))
     try:
-        processes = {API_SERVER: cluster.plane.api_server.pid, ETCD: cluster.plane.etcd.pid}
-        url = ""
-        if mode.has_extender:
-            kindred = cluster.start_kindred({**mode.settings, **plan.settings})
-            processes[KINDRED], url = kindred.program.pid, kindred.url
         # Sampled from its start on: it binds a moment before it says that it is ready.
-        scheduler = cluster.start_scheduler(mode.config(url), waits=False)
-        processes[SCHEDULER] = scheduler.program.pid
-        with sampling({name: Process(pid).cpu_seconds for name, pid in processes.items()}) as samples:
+        running = Running.start(cluster, plan, mode, waits=False)
+        scheduler = running.scheduler
+        with sampling({name: process.cpu_seconds for name, process in running.processes.items()}) as samples:
             scheduler.wait_until_healthy()
             if plan.profiles is not None:
                 (plan.profiles / f"{shape.name}-{mode.name}.pprof").write_bytes(scheduler.cpu_profile(_PROFILED))
@@ -239,6 +238,48 @@ def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell
         cluster.api.delete_all(path)
 
 
+def measure_steady(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Steady:
+    """Create and delete pods of a shape at one pace, and take what is left away. Raises ProgramError and others."""
+    path, stock = pods_path(shape.namespace), int(plan.rate * _STAY)
+    pace = Pace(path, [*shape.measured_pods(1, mode.scheduler_name)], plan.rate, plan.steady, stock, _STAY)
+    try:
+        running = Running.start(cluster, plan, mode, waits=True)
+        before = running.cpu_seconds()
+        with paced(cluster.plane, pace) as creating:
+            samples = _sampled(running, creating, plan.steady)
+        made, end = creating.result(), time.time()
+        counted = waits(made[2 * stock :], end)
+        return Steady(
+            *(shape.name, mode.name, plan.rate, plan.steady, len(counted), sum(each.bound is None for each in made)),
+            p50=1000 * percentile(counted, 0.5),
+            p99=1000 * percentile(counted, 0.99),
+            longest=1000 * max(counted),
+            cpu_ms={name: 1000 * (spent - before[name]) / len(made) for name, spent in running.cpu_seconds().items()},
+            samples=[each for each in samples if each.seconds > 2 * _STAY],
+        )
+    finally:
+        cluster.stop_all()
+        cluster.api.delete_all(path)
+
+
+def _sampled(running: Running, creating: Future[list[Made]], seconds: float) -> list[Sample]:
+    """Take samples until the time is over."""
+    begin, samples = time.time(), list[Sample]()
+    lag = (0.0, 0.0)
+    while not wait([creating], timeout=seconds / _SAMPLES).done and time.time() - begin < seconds:
+        found = running.scheduler.samples()
+        figures = {WAITING: sum(value for (name, _), value in found.items() if name == _PENDING)}
+        if running.kindred is not None:
+            of_kindred = running.kindred.samples()
+            figures |= {heading: of_kindred[name] for heading, name in _OF_KINDRED.items()}
+            total = (of_kindred[f"{_LAG}_sum"], of_kindred[f"{_LAG}_count"])
+            figures[LAG] = 1000 * (total[0] - lag[0]) / max(1.0, total[1] - lag[1])
+            lag = total
+        rss = {name: process.memory("VmRSS") for name, process in running.processes.items()}
+        samples.append(Sample(time.time() - begin, rss, figures))
+    return samples
+
+
 def _algorithm_ms(scheduler: Scheduler) -> float:
     samples = scheduler.samples()
     return 1000 * samples[f"{_ALGORITHM}_sum", ""] / samples[f"{_ALGORITHM}_count", ""]
@@ -253,19 +294,19 @@ def _attempts(scheduler: Scheduler) -> dict[str, int]:
     return dict(found)
 
 
-def measure(cluster: Cluster, plan: Plan, failed: list[str]) -> Iterator[Cell]:
+def measure(cluster: Cluster, plan: Plan, failed: list[str]) -> Iterator[Cell | Steady]:
     """Yield each cell when it is measured; of one that failed, add a line to `failed`, and go on."""
     for shape in plan.shapes:
         for number in range(plan.rounds):
             turn = number % len(plan.modes)
             for mode in (*plan.modes[turn:], *plan.modes[:turn]):
                 try:
-                    cell = measure_cell(cluster, plan, shape, mode)
+                    cell = (measure_steady if plan.steady else measure_cell)(cluster, plan, shape, mode)
                 except (TimeoutError, ProgramError, httpx.HTTPError) as error:
                     failed.append(f"{shape.name}, {mode.name}: {error}")
                     _say(f"FAILED {failed[-1]}")
                 else:
-                    _say(f"{shape.name}, {mode.name}: {cell.pods_per_second:.1f}")
+                    _say(f"{shape.name}, {mode.name}: {cell}")
                     yield cell
 
 
@@ -301,6 +342,10 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="FOLDER",
         help=f"keep the scheduler's CPU profile of {_PROFILED} s of each cell",
     )
+    parser.add_argument(
+        "--steady", type=float, default=0.0, metavar="SECONDS", help="create and delete pods so long, without a backlog"
+    )
+    parser.add_argument("--rate", type=float, default=200.0, help="pods a second with --steady; default: 200")
     parser.add_argument("--kubernetes", default="", metavar="VERSION", help="another release, v1.N.P; built if missing")
     parser.add_argument(
         "--output",
@@ -308,7 +353,12 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="FILE",
         help="of the JSON; default: docs/bench/throughput-NODES.json, if all runs",
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    minor = int((RELEASES.get(options.kubernetes) or options.kubernetes or kubernetes_version(MODULE)).split(".")[1])
+    for mode in options.modes:
+        if mode.since > minor:
+            parser.error(f"{mode.name}: Kubernetes 1.{minor} has no {mode.gate}; --kubernetes 1.{mode.since} has it")
+    return options
 
 
 def output_of(options: argparse.Namespace) -> Path | None:
@@ -318,7 +368,7 @@ def output_of(options: argparse.Namespace) -> Path | None:
     is_all = (
         [*options.shapes] == [*SHAPES]
         and modes == [*DEFAULT_MODES]
-        and not (options.pods or options.set or options.unfit or options.gangs or options.profiles)
+        and not (options.pods or options.set or options.unfit or options.gangs or options.profiles or options.steady)
     )
     return given or (default_path(options.nodes, options.kubernetes) if is_all else None)
 
@@ -330,7 +380,7 @@ def main(arguments: Sequence[str]) -> int:
     settings = dict(each.split("=", maxsplit=1) for each in options.set)
     plan = Plan(
         *(size, options.shapes, options.modes, options.rounds, options.pods, settings),
-        *(options.unfit, options.gangs, options.profiles),
+        *(options.unfit, options.gangs, options.profiles, options.steady, options.rate),
     )
     if plan.profiles is not None:
         plan.profiles.mkdir(parents=True, exist_ok=True)
@@ -349,7 +399,7 @@ def main(arguments: Sequence[str]) -> int:
             settings=settings,
         )
         for cell in measure(cluster, plan, failed):
-            run.cells.append(cell)
+            run.add(cell)
             if output is not None:
                 output.write_bytes(run.encode())
     print(tables(run))

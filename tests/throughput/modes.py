@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from tests.e2e.scheduler import IN_TREE, configuration, scheduler_names
-from tests.throughput.results import ANY_NODE, CEILING
+from tests.throughput.results import ANY_NODE, CEILING, FAST_PATH
 
 T = TypeVar("T")
 
@@ -33,6 +33,10 @@ class Mode:
     has_extender: bool = True
     percentage: int | None = None
     """`percentageOfNodesToScore` of all profiles. None: as in the file."""
+    gate: str = ""
+    """A feature gate of the scheduler that is switched on."""
+    since: int = 0
+    """The first minor release that has the gate."""
 
     def config(self, extender_url: str) -> dict[str, Any]:
         """Return the scheduler's configuration."""
@@ -45,6 +49,11 @@ class Mode:
         return loaded
 
     @property
+    def flags(self) -> list[str]:
+        """The scheduler's flags beside those of the tests."""
+        return [f"--feature-gates={self.gate}=true"] if self.gate else []
+
+    @property
     def scheduler_name(self) -> str:
         """The profile of the configuration that is measured: its first."""
         return scheduler_names(self.config(""))[0]
@@ -54,6 +63,8 @@ MODES: Final = {
     mode.name: mode
     for mode in (
         Mode(IN_TREE, IN_TREE, has_extender=False),
+        # Alpha, and off, in 1.37. Source: k8s.io/kubernetes pkg/features/kube_features.go.
+        Mode(FAST_PATH, IN_TREE, has_extender=False, gate="InterPodAffinityHostnameFastPath", since=37),
         Mode("score-offload", "score-offload"),
         Mode(FULL_OFFLOAD, FULL_OFFLOAD, _BINDS),
         Mode(LISTED_NODES, _DECIDE, {**_DECIDES, "KINDRED_DECIDE": "listed-nodes"}, percentage=100),

@@ -12,8 +12,12 @@ from tests.bench import report
 from tests.bench.report import FOLDER, short
 from tests.e2e.binaries import API_SERVER, ETCD, SCHEDULER
 from tests.markdown import table
+from tests.throughput import steady
+from tests.throughput.steady import Steady
 
 IN_TREE: Final = "in-tree"
+FAST_PATH: Final = "in-tree-fast-path"
+"""In-tree with the gate InterPodAffinityHostnameFastPath."""
 CEILING: Final = "ceiling"
 KINDRED: Final = "Kindred"
 PROGRAMS: Final = (SCHEDULER, KINDRED, API_SERVER, ETCD)
@@ -42,6 +46,9 @@ class Cell(msgspec.Struct, frozen=True):
         """Attempts after which the pod had to be tried again."""
         return sum(count for result, count in self.attempts.items() if result != SCHEDULED)
 
+    def __str__(self) -> str:
+        return f"{self.pods_per_second:.1f} pods a second"
+
 
 class Throughput(msgspec.Struct, frozen=True):
     """A run on one cluster. `date` is the day in UTC, `commit` what was checked out."""
@@ -56,6 +63,7 @@ class Throughput(msgspec.Struct, frozen=True):
     settings: dict[str, str]
     """Settings of Kindred that were given beside those of the mode."""
     cells: list[Cell]
+    steady: list[Steady] = []
 
     @classmethod
     def made_now(
@@ -80,6 +88,13 @@ class Throughput(msgspec.Struct, frozen=True):
     def programs(self) -> list[str]:
         """The programs whose CPU time was measured in any cell, in the order of PROGRAMS."""
         return [program for program in PROGRAMS if any(program in cell.cpu_ms for cell in self.cells)]
+
+    def add(self, measured: Cell | Steady) -> None:
+        """Keep what was measured."""
+        if isinstance(measured, Cell):
+            self.cells.append(measured)
+        else:
+            self.steady.append(measured)
 
     def median(self, shape: str, mode: str, figure: Callable[[Cell], float | None]) -> float | None:
         """Return the median of a figure over the rounds. None: not measured."""
@@ -132,7 +147,12 @@ def _of_run(name: str) -> str:
 def tables(run: Throughput, *, with_cpu: bool = True) -> str:
     """Return the tables of pods per second and of CPU time, with what they are of."""
     before = f"{run.nodes:,} nodes, {run.pods_before:,} pods there before, kube-scheduler {run.kubernetes}"
-    parts = [before, _rates(run), *([_cpu(run)] if with_cpu else []), *_failed(run), _measured(run)]
+    parts = [before]
+    if run.cells:
+        parts += [_rates(run), *([_cpu(run)] if with_cpu else []), *_failed(run)]
+    if run.steady:
+        parts.append(steady.tables(run.steady, PROGRAMS))
+    parts.append(_measured(run))
     return "\n\n".join(parts)
 
 
