@@ -18,6 +18,7 @@ from core.framework.arguments import Args
 from core.framework.invalidation import InvalidationRule
 from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import Fork
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Float64Array, Int64Array
 from core.objects.labels import in_bytes
@@ -153,6 +154,9 @@ class Plugin:
     def reserves_for(_mirror: ClusterMirror, _pod: Pod, /) -> str:
         """Return what kube-scheduler's plugin reserves for a pod, on nodes that its Filter saw. Empty: nothing."""
         return ""
+
+    def reserve(self, _mirror: ClusterMirror, _fork: Fork, _pod: Pod, /) -> None:
+        """Suppose what the Reserve step of kube-scheduler's plugin assumes for a pod that is supposed on its node."""
 
 
 class Capacity(NamedTuple):

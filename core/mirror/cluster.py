@@ -210,8 +210,12 @@ class ClusterMirror:
         return self.pods.get(uid)
 
     def pods_on(self, node: str) -> list[Pod]:
-        """Return the pods on a node, known or not, in the order of their rows. Raises KeyError for an unused name."""
-        return [self.pods.pods[row] for row in sorted(self.nodes.infos[node].rows)]
+        """Return the pods on a node, known or not, in the order of their rows. Raises KeyError for an unused name.
+
+        Pods that a fork supposes gone are left out, and so are those that it supposes there.
+        """
+        info, slots = self.nodes.infos[node], self.pods.slot_of_row
+        return [self.pods.pods[row] for row in sorted(info.rows) if slots[row] == info.slot]
 
     def pod_count(self) -> int:
         """Return the number of Assumed and Added pods, including pods on unknown nodes."""

@@ -27,12 +27,14 @@ class _Step(NamedTuple):
     undo: Callable[[], None]
     gone: Pod | None = None
     """The pod that the step removes, as in the change that plugins received."""
+    gone_from: int = NO_SLOT
+    """The slot of its node."""
     placed: Pod | None = None
     """The pod that the step places, with its node."""
 
 
 class Fork:
-    """Supposes pods gone or on other nodes, new nodes, other states of nodes, and new objects such as claims.
+    """Supposes pods gone or on other nodes, nodes new, gone or in another state, and new objects such as claims.
 
     A fork holds until the `with` block ends, or until `revert_to` undoes it to a `savepoint`. Plugins that are
     evaluated afresh in the block give the results for the supposed state: term counters, columns and all states derived
@@ -149,19 +151,23 @@ class Fork:
             gone = replace(gone, terminating=False)
         self._placement.displace(self._placement.pods.rows[pod.uid])
         listeners = tuple(self._followers.get(PodChange, ()))
-        self._steps.append(_Step(partial(self._bring_back, gone, slot, listeners), gone))
+        self._steps.append(_Step(partial(self._bring_back, gone, slot, listeners), gone, slot))
         self._tell(self._pod_change(slot, gone, None))
 
     def put_back(self, uid: str) -> None:
         """Restore a pod that is supposed gone.
 
-        Raises ForkError for another pod, if it is placed again, and if it was gone at the last savepoint.
+        Raises ForkError for another pod, if it is placed again or its node is gone, and if it was gone at the last
+        savepoint.
         """
         at = self._removal(uid)
         if at is None or self._slot(uid) != NO_SLOT:
             raise ForkError(f"pod {uid} cannot be put back: it is not gone")
         if at < self._savepoint:
             raise ForkError(f"pod {uid} cannot be put back: it was gone at the last mark")
+        step = self._steps[at]
+        if step.gone is not None and self._placement.nodes.slots.get(step.gone.node_name) != step.gone_from:
+            raise ForkError(f"pod {uid} cannot be put back: its node is gone")
         self._steps.pop(at).undo()
 
     def place(self, pod: Pod, node_name: str) -> Pod:
@@ -182,14 +188,30 @@ class Fork:
     def add_node(self, node: Node) -> None:
         """Suppose a new node. Pods of the mirror that name it count there.
 
-        Raises ForkError if a node of that name is known or supposed.
+        Raises ForkError if a node of that name is known or supposed, or supposed gone.
         """
-        if node.name in self._placement.nodes.slots:
-            raise ForkError(f"node {node.name} cannot be added: there is one of that name")
+        known = self._placement.nodes.infos.get(node.name)
+        if known is not None and (known.node is not None or known.is_withdrawn):
+            there = "is one of that name" if known.node is not None else "was one of that name, which is supposed gone"
+            raise ForkError(f"node {node.name} cannot be added: there {there}")
         info = self._placement.add_tentative_node(node)
         self._steps.append(_Step(partial(self._take_node, node)))
         pods = [self._placement.pods.pods[row] for row in info.rows]
         self._tell(NodeChange(info.slot, None, node), *(PodChange(info.slot, None, pod) for pod in pods))
+
+    def remove_node(self, name: str) -> None:
+        """Suppose that a known or supposed node is gone. Its pods are then like pods on an unknown node.
+
+        Raises ForkError if there is no such node.
+        """
+        info = self._placement.nodes.infos.get(name)
+        if info is None or info.node is None:
+            raise ForkError(f"node {name} cannot be removed: there is no such node")
+        node, slot, order = info.node, info.slot, [*self._placement.nodes.slots]
+        rows = self._placement.take_out_node(info)
+        self._steps.append(_Step(partial(self._bring_node_back, node, slot, rows, order)))
+        pods = [self._placement.pods.pods[row] for row in rows]
+        self._tell(*(PodChange(slot, pod, None) for pod in pods), NodeChange(slot, node, None))
 
     def change_node(self, node: Node) -> None:
         """Suppose another state of a known or supposed node. The name of `node` identifies it.
@@ -263,6 +285,11 @@ class Fork:
         self._placement.withdraw_node(info)
         self._tell(*(PodChange(slot, pod, None) for pod in pods), NodeChange(slot, node, None))
 
+    def _bring_node_back(self, node: Node, slot: int, rows: Sequence[int], order: Sequence[str]) -> None:
+        self._placement.bring_node_back(node, slot, rows, order)
+        pods = [self._placement.pods.pods[row] for row in rows]
+        self._tell(NodeChange(slot, None, node), *(PodChange(slot, None, pod) for pod in pods))
+
     def _change_node(self, node: Node) -> None:
         info = self._placement.nodes.infos[node.name]
         before = self._placement.replace_node(info, node)
@@ -284,8 +311,10 @@ class Fork:
         return next((at for at in places if (gone := self._steps[at].gone) is not None and gone.uid == uid), None)
 
     def _is_gone(self, stored: Pod) -> bool:
-        """Return whether a pod with a known node is not counted, because of this block or an enclosing one."""
-        return self._slot(stored.uid) == NO_SLOT and stored.node_name in self._placement.nodes.slots
+        """Return whether a pod does not count on its node, because of this block or an enclosing one."""
+        if self._slot(stored.uid) != NO_SLOT:
+            return False
+        return stored.node_name in self._placement.nodes.slots or self._removal(stored.uid) is not None
 
     def _why_not_placed(self, pod: Pod, node_name: str) -> str:
         if pod.terminal:

@@ -124,7 +124,7 @@ _SMALL: Final = 1024 * 1024  # bytes of names: below this, padding costs less th
 class NodeInfo:
     """A node name with the rows of its pods. Without `node`, it only holds the pods that name an unknown node."""
 
-    __slots__ = ("generation", "name", "node", "requested", "rows", "slot")
+    __slots__ = ("generation", "is_withdrawn", "name", "node", "requested", "rows", "slot")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -133,6 +133,7 @@ class NodeInfo:
         self.rows: set[int] = set()
         self.requested = PlacedRequests()
         self.generation = 0
+        self.is_withdrawn = False
 
     @property
     def figures(self) -> Figures:
@@ -215,6 +216,19 @@ class NodeTable:
         """Assign a slot, but no generation, to a supposed node. So readers that follow generations do not see it."""
         # Always a new slot: so `withdraw` has to restore only the number of slots in use.
         self._enter(info, node, self._new_slot())
+
+    def take_out_tentatively(self, info: NodeInfo) -> None:
+        """Make a node unknown, but keep its slot, its NodeInfo and its generation for `bring_back`."""
+        self._leave(info)
+        info.is_withdrawn = True
+
+    def bring_back(self, info: NodeInfo, node: Node, slot: int, order: Sequence[str]) -> None:
+        """Undo `take_out_tentatively`. `order` are the names of the known nodes before it, in order."""
+        self._enter(info, node, slot)
+        info.is_withdrawn = False
+        slots = {name: self.slots[name] for name in order}
+        self.slots.clear()
+        self.slots.update(slots)
 
     def withdraw(self, info: NodeInfo) -> None:
         """Free the slot of a supposed node. Supposed nodes must be withdrawn in reverse order."""

@@ -1,6 +1,6 @@
 """The pods on each node with all derived counts. One module updates all of them, so that they stay consistent."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from math import inf
 from typing import Final
@@ -120,7 +120,7 @@ class Placement:
         """Make an unknown node known, with the pods that wait for it."""
         info = self.nodes.info(node.name)
         self.nodes.add_tentative(info, node)
-        self._enter_domains(info, node)
+        self._enter_domains(info, node, info.rows)
         return info
 
     def replace_node(self, info: NodeInfo, node: Node) -> Node | None:
@@ -141,8 +141,24 @@ class Placement:
 
     def withdraw_node(self, info: NodeInfo) -> None:
         """Make a supposed node unknown again. Supposed nodes must be withdrawn in reverse order."""
-        self._leave_domains(info)
+        self._leave_domains(info, info.rows)
         self.nodes.withdraw(info)
+
+    def take_out_node(self, info: NodeInfo) -> list[int]:
+        """Make a node unknown until `bring_node_back`. Return the rows of the pods that counted there.
+
+        Not the rows of the NodeInfo: see `replace_node`.
+        """
+        rows: list[int] = np.flatnonzero(self.pods.slot_of_row == info.slot).tolist()
+        self._leave_domains(info, rows)
+        self.nodes.take_out_tentatively(info)
+        return rows
+
+    def bring_node_back(self, node: Node, slot: int, rows: Sequence[int], order: Sequence[str]) -> None:
+        """Undo `take_out_node`. `order` are the names of the known nodes before it, in order."""
+        info = self.nodes.infos[node.name]
+        self.nodes.bring_back(info, node, slot, order)
+        self._enter_domains(info, node, rows)
 
     # Nodes and namespaces.
 
@@ -195,7 +211,7 @@ class Placement:
 
     def _add_node(self, info: NodeInfo, node: Node) -> None:
         self.nodes.occupy(info, node)
-        self._enter_domains(info, node)
+        self._enter_domains(info, node, info.rows)
         if self.listeners:
             self.tell(NodeChange(info.slot, None, node))
             for row in info.rows:
@@ -204,22 +220,22 @@ class Placement:
     def _remove_node(self, info: NodeInfo) -> None:
         node, slot = info.node, info.slot
         pods = [self.pods.pods[row] for row in info.rows]
-        self._leave_domains(info)
+        self._leave_domains(info, info.rows)
         self.nodes.vacate(info)
         if self.listeners:
             for pod in pods:
                 self.tell(PodChange(slot, pod, None))
             self.tell(NodeChange(slot, node, None))
 
-    def _enter_domains(self, info: NodeInfo, node: Node) -> None:
+    def _enter_domains(self, info: NodeInfo, node: Node, rows: Iterable[int]) -> None:
         self.affinity.columns.grow(self.nodes.capacity)
         for column in self.affinity.columns.changed_by(info.slot, {}, node.labels):
             column.assign(info.slot, node.labels.get(column.key))
-        for row in info.rows:
+        for row in rows:
             self.place(row, info.slot)
 
-    def _leave_domains(self, info: NodeInfo) -> None:
-        for row in info.rows:
+    def _leave_domains(self, info: NodeInfo, rows: Iterable[int]) -> None:
+        for row in rows:
             self.displace(row)
         labels = info.node.labels if info.node is not None else {}
         for column in self.affinity.columns.changed_by(info.slot, labels, {}):

@@ -81,6 +81,7 @@ class Twin:
         self._forked = forked
         self._data = data
         self._gone: dict[str, Pod] = {}
+        self._lost: set[str] = set()  # nodes
         self._placed = 0
 
     def savepoint(self) -> int:
@@ -90,7 +91,7 @@ class Twin:
 
     def step(self) -> None:
         """Suppose one thing, and let it happen here."""
-        steps = (self.remove, self.remove, self.put_back, self.place, self.move, self.add, self.change)
+        steps = (self.remove, self.remove, self.put_back, self.place, self.move, self.add, self.change, self.lose)
         self._data.draw(st.sampled_from(steps))()
 
     def remove(self) -> None:
@@ -103,9 +104,10 @@ class Twin:
             self.mirror.apply(ClusterEvent("Delete", pod))
 
     def put_back(self) -> None:
-        """Let one of those be back that are gone."""
-        if self._gone:
-            pod = self._gone.pop(self._data.draw(st.sampled_from(sorted(self._gone))))
+        """Let one of those be back that are gone, if its node is not."""
+        there = sorted(uid for uid, pod in self._gone.items() if pod.node_name not in self._lost)
+        if there:
+            pod = self._gone.pop(self._data.draw(st.sampled_from(there)))
             self._forked.put_back(pod.uid)
             self.mirror.apply(ClusterEvent("Add", pod))
 
@@ -126,11 +128,22 @@ class Twin:
 
     def add(self) -> None:
         """Add a node."""
-        unknown = [name for name in _NAMES if name not in self.mirror.nodes.slots]
+        unknown = [name for name in _NAMES if name not in self.mirror.nodes.slots and name not in self._lost]
         if unknown:
             node = self._data.draw(nodes_named(self._data.draw(st.sampled_from(unknown))))
             self._forked.add_node(node)
             self.mirror.apply(ClusterEvent("Add", node))
+
+    def lose(self) -> None:
+        """Remove a node, supposed ones as well, but not the last one. Its pods wait for it to come back."""
+        known = sorted(self.mirror.nodes.slots)
+        if len(known) > 1:
+            name = self._data.draw(st.sampled_from(known))
+            self._forked.remove_node(name)
+            self._lost.add(name)
+            node = self.mirror.nodes.infos[name].node
+            assert node is not None
+            self.mirror.apply(ClusterEvent("Delete", node))
 
     def change(self) -> None:
         """Let a node have another state."""

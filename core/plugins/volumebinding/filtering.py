@@ -292,6 +292,15 @@ class UnboundClaims:
                 made[step.storage_class].take_from(step.requested, room.capacity)
         return there or made
 
+    def taken_on(self, node: NodeView) -> Iterator[tuple[PersistentVolumeClaim, PersistentVolume | None]]:
+        """Yield each claim with the volume that it takes on a node that fits, or None if one is created for it."""
+        taken: set[str] = set()
+        for claim, step in zip((*self._selected, *self._wanting), self._all_steps, strict=True):
+            volume = None if step.volumes is None else step.volumes.find(node.labels, taken, self._work)
+            if volume is not None:
+                taken.add(volume.name)
+            yield claim, volume
+
     @cached_property
     def _all_steps(self) -> Sequence[Step]:
         """The step for each claim, including equal ones."""
@@ -369,6 +378,11 @@ class PodVolumes:
             conflicts.add(self._unbound.conflict(node))
         reasons = tuple(reason for reason in _REASONS if reason in conflicts)
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons) if reasons else SUCCESS
+
+    def taken_on(self, node: NodeView) -> Iterator[tuple[PersistentVolumeClaim, PersistentVolume | None]]:
+        """Yield each claim that waits for the pod, as `UnboundClaims.taken_on` does."""
+        if self._unbound is not None:
+            yield from self._unbound.taken_on(node)
 
     def score(self, node: NodeView) -> int:
         """Return how little of its storage a node would give to the pod, 0 to 100, or 0 if the node does not fit."""

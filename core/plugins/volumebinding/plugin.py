@@ -13,12 +13,14 @@ from core.framework.claims import ClaimError, ReadsClaims
 from core.framework.interface import SKIP, SUCCESS, FilterPlugin, ScorePlugin, Status, Verdicts
 from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
 from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import Fork
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.csi_migration import is_migratable
 from core.objects.node import Node
 from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import (
+    ClaimRef,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -156,6 +158,25 @@ class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], S
         return (
             f"has the unbound claim {unbound[0].name}, which needs the in-tree plugin VolumeBinding" if unbound else ""
         )
+
+    def reserve(self, mirror: ClusterMirror, fork: Fork, pod: Pod) -> None:
+        """Suppose that volumes are reserved for the pod's claims, and that others are created for its node.
+
+        Source: binder.go (AssumePodVolumes), which is what the next pod finds. The volume itself comes later.
+        """
+        try:
+            bound, unbound = claims_of(mirror, pod)
+        except ClaimError:
+            return
+        if not unbound:
+            return
+        volumes = PodVolumes(mirror, bound, unbound)
+        _, views = node_views(mirror, volumes, mirror.batch([pod.node_name]))
+        for claim, volume in [*volumes.taken_on(views[0])]:
+            if volume is not None:
+                fork.change_object(replace(volume, claim=ClaimRef(claim.namespace, claim.name, claim.uid)))
+            elif claim.selected_node is None:
+                fork.change_object(replace(claim, selected_node=pod.node_name))
 
     def scores_in(self, rules: Rules) -> bool:
         """Return whether the release has StorageCapacityScoring."""

@@ -25,6 +25,7 @@ WEB = PodMatcher(frozenset({"default"}), NOTHING, selecting(app="web"))
 FIRST, SECOND, OTHER = pod("first", "n1", cpu=1, affinity=REPELLING), pod("second", "n1"), pod("other", "n2")
 WAITING = pod("waiting", "new", affinity=REPELLING)
 FOREIGN = pod("stranger", affinity=REPELLING)
+LEFT, LOST = pod("left"), pod("stayed")
 CLAIM = PersistentVolumeClaim(namespace="default", name="data")
 
 
@@ -80,6 +81,8 @@ def fork_much(forked: Fork) -> None:
     forked.remove(WAITING)
     forked.place(replace(WAITING, labels={"app": "db"}, namespace="elsewhere"), "newer")
     forked.put_back("other")
+    forked.remove_node("n2")
+    forked.remove_node("new")
     forked.add_object(CLAIM)
     forked.change_object(replace(CLAIM, volume="v"))
     forked.remove_object(CLAIM)
@@ -267,6 +270,26 @@ CONTRADICTIONS: Final[dict[str, tuple[Callable[[Fork], object], str]]] = {
         lambda forked: forked.place(WAITING, "n1"),
         "pod default/waiting (waiting) cannot be placed on n1: it is on new, which is not known",
     ),
+    "remove-unknown-node": (
+        lambda forked: forked.remove_node("new"),
+        "node new cannot be removed: there is no such node",
+    ),
+    "remove-node-twice": (
+        lambda forked: forked.remove_node("lost"),
+        "node lost cannot be removed: there is no such node",
+    ),
+    "add-removed": (
+        lambda forked: forked.add_node(node("lost")),
+        "node lost cannot be added: there was one of that name, which is supposed gone",
+    ),
+    "put-back-on-removed": (
+        lambda forked: forked.put_back("left"),
+        "pod left cannot be put back: its node is gone",
+    ),
+    "place-of-removed": (
+        lambda forked: forked.place(LOST, "n1"),
+        "pod default/stayed (stayed) cannot be placed on n1: it is on lost, which is not known",
+    ),
     "place-ended": (
         lambda forked: forked.place(pod("job", ended=True), "n1"),
         "pod default/job (job) cannot be placed on n1: it has ended",
@@ -317,6 +340,11 @@ def test_what_contradicts_the_mirror_or_the_supposition_is_refused_and_changes_n
         forked.remove(TERMINATING, as_running=True)
         forked.add_node(node("supposed"))
         forked.add_object(CLAIM)
+        forked.add_node(node("lost"))
+        forked.place(LEFT, "lost")
+        forked.place(LOST, "lost")
+        forked.remove(LEFT)
+        forked.remove_node("lost")
         then = seen(mirror)
         with pytest.raises(ForkError) as raised:
             contradict(forked)

@@ -1,0 +1,117 @@
+"""Orders in which pods arrive and ties are broken: chance, of which a question tries several.
+
+kube-scheduler takes the pods with the highest priority first, and of these the one that came first (queuesort
+PrioritySort). Which of several equally good nodes it takes is random (schedule_one.go, selectHost). Order 0 has the
+pods of an owner together, as a controller makes them, and of equally good nodes the first by name. Of the other orders,
+the odd ones mix owners, and the even ones mix all pods of a priority.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from random import Random
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from core.explaining.owners import ordinal
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array, IntpArray
+from core.objects.pod import Pod
+from core.simulation.placing import Choose, Outcome
+
+FIRST: Final = 0
+"""The order that is the same in each run, and the cheapest one."""
+
+
+class ByName:
+    """Chooses the first of equally good nodes by name."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._nodes = mirror.nodes
+        self._ranks: tuple[int, Int64Array] = (-1, np.zeros(0, np.int64))  # NodeTable.epoch, and slot -> rank
+
+    def __call__(self, batch: NodeBatch, best: IntpArray) -> int:
+        """Choose one of the best positions."""
+        epoch, ranks = self._ranks
+        if epoch != self._nodes.epoch:
+            ranks = np.zeros(self._nodes.capacity, np.int64)
+            for rank, name in enumerate(sorted(self._nodes.slots)):
+                ranks[self._nodes.slots[name]] = rank
+            self._ranks = self._nodes.epoch, ranks
+        return int(best[ranks[batch.slots[best]].argmin()])
+
+
+def ties(mirror: ClusterMirror, order: int) -> Choose:
+    """Return what chooses one of equally good nodes in an order."""
+    if order == FIRST:
+        return ByName(mirror)
+    random = Random(order)  # noqa: S311  # no secret; the same in each run
+    return lambda _, best: int(best[random.randrange(len(best))])
+
+
+def arrival(pods: Iterable[Pod], order: int) -> list[Pod]:
+    """Return pods in the order in which a scheduler takes them."""
+    by_owner = sorted(pods, key=_owner_first)
+    if order == FIRST:
+        return sorted(by_owner, key=lambda pod: -pod.priority)
+    random = Random(order)  # noqa: S311  # no secret; the same in each run
+    if order % 2:
+        owners = [*dict.fromkeys(map(_owner, by_owner))]
+        random.shuffle(owners)
+        turn = {owner: number for number, owner in enumerate(owners)}
+        by_owner.sort(key=lambda pod: turn[_owner(pod)])
+    else:
+        random.shuffle(by_owner)
+    return sorted(by_owner, key=lambda pod: -pod.priority)
+
+
+def _owner(pod: Pod) -> tuple[str, str, str]:
+    controller = pod.controller
+    return (pod.namespace, "", pod.name) if controller is None else (pod.namespace, controller.kind, controller.name)
+
+
+def _owner_first(pod: Pod) -> tuple[object, ...]:
+    labels = sorted(pod.labels.items()) if pod.controller is None else ()
+    return pod.namespace, *(_owner(pod)[1:] if pod.controller is not None else ("", "")), labels, ordinal(pod), pod.name
+
+
+class Chance(Enum):
+    """In how many of the orders something happens."""
+
+    ALWAYS = "always"
+    SOMETIMES = "sometimes"
+    NEVER = "never"
+
+
+class Over(NamedTuple):
+    """What becomes of one pod over some orders."""
+
+    placed: Chance
+    nodes: Mapping[str, int]
+    """Node -> in how many orders the pod is placed there, the most frequent first."""
+    first: Outcome
+    """The outcome in the first order."""
+    worst: Outcome
+    """The outcome in the first order in which it is not placed, else `first`."""
+
+
+def over_orders(runs: Sequence[Sequence[Outcome]]) -> dict[str, Over]:
+    """Return uid -> what becomes of the pod, from the outcomes of the same pods in some orders, at least one."""
+    of_pod: dict[str, list[Outcome]] = {}
+    for run in runs:
+        for outcome in run:
+            of_pod.setdefault(outcome.pod.uid, []).append(outcome)
+    return {uid: _over(outcomes, len(runs)) for uid, outcomes in of_pod.items()}
+
+
+def _over(outcomes: Sequence[Outcome], orders: int) -> Over:
+    placed = [each for each in outcomes if each.is_placed]
+    chance = Chance.SOMETIMES if placed else Chance.NEVER
+    if len(placed) == orders:
+        chance = Chance.ALWAYS
+    counts: dict[str, int] = {}
+    for each in placed:
+        counts[each.node] = counts.get(each.node, 0) + 1
+    nodes = dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+    return Over(chance, nodes, outcomes[0], next((each for each in outcomes if not each.is_placed), outcomes[0]))

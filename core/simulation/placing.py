@@ -1,0 +1,271 @@
+"""Places pods one after the other on a supposed cluster, each beside those before it, as kube-scheduler would.
+
+Each pod gets the node with the highest exact sum among those that all filters of its profile pass. All known nodes are
+judged, which is percentageOfNodesToScore: 100. Pods are supposed on their nodes (core/mirror/fork.py), with what the
+Reserve step of kube-scheduler's plugins would assume for them. The equivalence cache follows.
+
+The order of the pods is the caller's (core/simulation/orders.py). Alike pods that follow each other share an evaluation
+and a rejection, so that order decides how long it takes: 0.15 to 0.25 ms for a pod of a known class at 5,000 nodes and
+150,000 pods, and 1 ms for one of a new class.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from enum import Enum
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+from core.framework.evaluation import Evaluation
+from core.framework.interface import Code, Verdicts
+from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import Fork
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import IntpArray
+from core.mirror.work import WorkLimitError
+from core.objects.pod import Pod, PodClaim
+from core.preemption import NEVER, Victims, best_nodes, dry_run
+from core.profile import Profile
+from core.scheduling_cycle import choose_nodes
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[None, None, T]
+"""Work in steps, and its result. A caller that stops in between must leave the block of the fork."""
+
+Choose: TypeAlias = Callable[[NodeBatch, IntpArray], int]
+"""Choose one of the best nodes. Takes and returns positions in the batch."""
+
+
+class Scheduler(NamedTuple):
+    """The profile of a scheduler, and what evaluates pods by it: the `evaluation` of a cache that hears the mirror."""
+
+    profile: Profile
+    evaluate: Callable[[Pod], Evaluation]
+
+
+Schedulers: TypeAlias = Mapping[str, Scheduler]
+"""spec.schedulerName -> the scheduler. Pods of other schedulers are not judged."""
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+"""The scheduler of a pod that names none."""
+
+
+class Fate(Enum):
+    """What becomes of a pod."""
+
+    PLACED = "placed"
+    UNSCHEDULABLE = "unschedulable"
+    """No node fits."""
+    BY_PREEMPTION = "byPreemption"
+    """No node fits, but one would without less important pods. kube-scheduler begins at a random node, so another node
+    and other victims are possible, and the victims may find no place. They stay in the simulation."""
+    GATED = "gated"
+    """It has scheduling gates, so that no scheduler tries it."""
+    UNKNOWN = "unknown"
+    """It cannot be said; `why` has the reason."""
+
+
+class Rejection(NamedTuple):
+    """Why no node fits a pod, at its turn."""
+
+    nodes: int
+    """How many nodes were judged."""
+    reasons: Mapping[str, int]
+    """Reason -> number of nodes with it, most first, in the words of kube-scheduler."""
+    verdicts: Verdicts
+    batch: NodeBatch
+    """Valid in the block of the fork, until a node comes or goes."""
+    details: object = None
+    """The result of `Placing.explain`."""
+
+
+class Outcome(NamedTuple):
+    """What becomes of one pod, in the order of the placing."""
+
+    pod: Pod
+    """The pod as it was passed, without a node."""
+    fate: Fate
+    node: str = ""
+    """Where it is placed, or would be by preemption."""
+    rejection: Rejection | None = None
+    victims: Sequence[Pod] = ()
+    """The pods that may be preempted for it, most important first."""
+    why: str = ""
+    """Why its fate is not known."""
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it has a node."""
+        return self.fate is Fate.PLACED
+
+
+Explain: TypeAlias = Callable[[Scheduler, Pod, NodeBatch, Verdicts], object]
+"""Explain why a pod fits nowhere, in the supposed state. It must leave no step in the fork."""
+
+_MOST_DRY_RUNS: Final = 20
+"""Dry runs of preemption of one placing. One takes about 3 ms for each node."""
+_NODES_OF_DRY_RUN: Final = 8
+
+_IDENTITY: Final = frozenset({"uid", "name", "resource_version", "start_time", "waiting", "nominated_node_name"})
+_all_but_identity: Final = attrgetter(*(field for field in Pod.__struct_fields__ if field not in _IDENTITY))
+
+
+def alike(one: Pod, other: Pod) -> bool:
+    """Return whether two pods are equal but for their names, so that rules judge them alike.
+
+    A pod with a claim of its own is like no other.
+    """
+    if one.waiting.gates != other.waiting.gates or one.resource_claims or _owns_claims(one):
+        return False
+    return bool(_all_but_identity(one) == _all_but_identity(other))
+
+
+def _owns_claims(pod: Pod) -> bool:
+    return any(isinstance(each, PodClaim) and each.ephemeral for each in pod.volumes)
+
+
+class Placing:
+    """Places pods in a fork that the cache follows.
+
+    Stale after the block of the fork. `barred` are nodes that no pod gets, though they stay what they are to the rules
+    that count pods by domain. `explain` is called for the first of alike pods that fit nowhere, `most_explained` times.
+    """
+
+    def __init__(  # noqa: PLR0913  # where, by which rules, and what is wanted of it
+        self,
+        mirror: ClusterMirror,
+        fork: Fork,
+        schedulers: Schedulers,
+        choose: Choose,
+        *,
+        barred: Iterable[str] = (),
+        explain: Explain | None = None,
+        most_explained: int = 0,
+        tries_preemption: bool = True,
+    ) -> None:
+        self._mirror = mirror
+        self._fork = fork
+        self._schedulers = schedulers
+        self._choose = choose
+        self._barred = frozenset(barred)
+        self._explain = explain
+        self._explanations_left = most_explained
+        self._dry_runs_left = _MOST_DRY_RUNS if tries_preemption else 0
+        self._lowest: int | None = None  # priority of any pod, once it is needed
+        self._batch: tuple[int, NodeBatch] | None = None  # NodeTable.epoch, and the nodes that may be chosen
+
+    def place(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
+        """Place the pods in this order. It yields after each, so that the caller can stop."""
+        outcomes: list[Outcome] = []
+        last: Pod | None = None
+        evaluation: Evaluation | None = None
+        for number, pod in enumerate(pods):
+            is_like_last = last is not None and alike(last, pod)
+            before = outcomes[-1] if is_like_last else None
+            if before is not None and not before.is_placed:
+                outcomes.append(before._replace(pod=pod))
+                continue
+            more = number + 1 < len(pods) and not is_like_last and alike(pod, pods[number + 1])
+            outcome, evaluation = self._placed(pod, evaluation if is_like_last else None, more=more)
+            outcomes.append(outcome)
+            last = pod
+            yield
+        return outcomes
+
+    def _placed(self, pod: Pod, evaluation: Evaluation | None, *, more: bool) -> tuple[Outcome, Evaluation | None]:
+        scheduler = self._schedulers.get(pod.scheduler_name or DEFAULT_SCHEDULER)
+        why = _why_unknown(pod, scheduler)
+        if scheduler is None or why:
+            return Outcome(pod, Fate.UNKNOWN, why=why), None
+        if pod.waiting.gates:
+            return Outcome(pod, Fate.GATED), None
+        batch = self.nodes()
+        try:
+            if evaluation is None:
+                evaluation = scheduler.evaluate(pod)
+                if more:  # the ranking of the class is made now, and not only for the second pod
+                    profile = scheduler.profile.under(self._mirror.rules)
+                    evaluation.best(profile.filters, profile.scores, batch)
+            best, verdicts = choose_nodes(scheduler.profile, evaluation, batch)
+        except WorkLimitError as error:
+            return Outcome(pod, Fate.UNKNOWN, why=str(error)), None
+        if verdicts is not None and not len(best):
+            return self._rejected(scheduler, pod, batch, verdicts), None
+        node = batch.names[int(best[0]) if len(best) == 1 else self._choose(batch, best)]
+        placed = self._fork.place(pod, node)
+        if pod.volumes:
+            for plugin in scheduler.profile.plugins:
+                plugin.reserve(self._mirror, self._fork, placed)
+        return Outcome(pod, Fate.PLACED, node), evaluation
+
+    def nodes(self) -> NodeBatch:
+        """Return the nodes that may be chosen: the same batch while no node comes or goes, as rankings are of one."""
+        epoch = self._mirror.nodes.epoch
+        if self._batch is None or self._batch[0] != epoch:
+            batch = self._mirror.all_nodes()
+            slots = [slot for name in self._barred if (slot := self._mirror.nodes.slots.get(name)) is not None]
+            if slots:
+                batch = NodeBatch.of_slots(self._mirror.nodes, batch.slots[~np.isin(batch.slots, slots)])
+            self._batch = epoch, batch
+        return self._batch[1]
+
+    def _rejected(self, scheduler: Scheduler, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> Outcome:
+        rejection = Rejection(len(batch), reasons_of(verdicts), verdicts, batch)
+        if self._explain is not None and self._explanations_left > 0:
+            self._explanations_left -= 1
+            rejection = rejection._replace(details=self._explain(scheduler, pod, batch, verdicts))
+        node, victims = self._victims(scheduler, pod, batch, verdicts)
+        fate = Fate.BY_PREEMPTION if victims else Fate.UNSCHEDULABLE
+        return Outcome(pod, fate, node, rejection, victims)
+
+    def _victims(
+        self, scheduler: Scheduler, pod: Pod, batch: NodeBatch, verdicts: Verdicts
+    ) -> tuple[str, Sequence[Pod]]:
+        """Return the node of a few on which preemption does the least harm, and its victims. None: no node."""
+        if pod.preemption_policy == NEVER or pod.in_scheduling_group or self._dry_runs_left <= 0:
+            return "", ()
+        if self._lowest is None:
+            self._lowest = min((each.priority for _, each in self._mirror.placed_pods()), default=pod.priority)
+        if self._lowest >= pod.priority:
+            return "", ()
+        self._dry_runs_left -= 1
+        helped = [code for code, status in enumerate(verdicts.statuses) if status.code is Code.UNSCHEDULABLE]
+        names = (batch.names[at] for at in np.flatnonzero(np.isin(verdicts.codes, helped)).tolist())
+        tried: list[str] = []
+        for name in names:
+            if any(each.priority < pod.priority for each in self._mirror.pods_on(name)):
+                tried.append(name)
+                if len(tried) == _NODES_OF_DRY_RUN:
+                    break
+        filters = scheduler.profile.under(self._mirror.rules).filters
+        with self._mirror.work.apart():
+            found = dry_run(self._mirror, filters, self._mirror.counted(pod), tried)
+        candidates = {name: each for name, each in zip(tried, found, strict=True) if isinstance(each, Victims)}
+        best = best_nodes(candidates)[:1]
+        return (best[0], candidates[best[0]].pods) if best else ("", ())
+
+
+def _why_unknown(pod: Pod, scheduler: Scheduler | None) -> str:
+    if scheduler is None:
+        return f"its scheduler {pod.scheduler_name or DEFAULT_SCHEDULER} has no known profile"
+    return "it claims devices" if pod.claims_resources else ""
+
+
+def reasons_of(verdicts: Verdicts) -> Mapping[str, int]:
+    """Return reason -> number of nodes with it, most first, then in alphabetical order."""
+    numbers = np.bincount(verdicts.codes, minlength=len(verdicts.statuses)).tolist()
+    found: Counter[str] = Counter()
+    for status, number in zip(verdicts.statuses, numbers, strict=True):
+        for reason in status.reasons if number else ():
+            found[reason] += number
+    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
+
+
+def finished(steps: Steps[T]) -> T:
+    """Take all steps, and return the result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result

@@ -1,0 +1,1 @@
+"""Tests of simulations: many pods placed, and the questions that need it."""

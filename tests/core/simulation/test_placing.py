@@ -1,0 +1,271 @@
+"""Pods that are placed one after the other: in order, beside those before, and what is said of those left over."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from core.events import ClusterEvent
+from core.framework.interface import Verdicts
+from core.mirror.fork import Fork, ForkError
+from core.mirror.node_info import NodeBatch
+from core.objects.affinity import NodeSelector, NodeSelectorTerm
+from core.objects.kinds import ControllerRef
+from core.objects.labels import Operator, Requirement
+from core.objects.pod import Pod, PodClaim, PodResourceClaim, Taint
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.simulation.facts import (
+    OF_NODE,
+    REPLACED,
+    UNMANAGED,
+    Again,
+    BudgetFacts,
+    MirrorFacts,
+    PodFacts,
+    bring_claims,
+    copy_of_pod,
+    leave,
+    zones_of_volumes,
+)
+from core.simulation.lost_nodes import NodeState, cordoned, dead, known, lose
+from core.simulation.orders import FIRST, Chance, arrival, over_orders, ties
+from core.simulation.placing import Fate, Outcome, Placing, Scheduler, alike, finished
+from tests.builders import PodBuilder, labelled, make_pod, term
+from tests.core.decoded import mirror_of, pod_of, tell
+from tests.core.simulation.setting import HOSTNAME, ZONE, node, placed, replica, schedulers, within
+
+CPU = "Insufficient cpu"
+LATE = StorageClass(name="late", provisioner="d", volume_binding_mode="WaitForFirstConsumer")
+STATIC = StorageClass(
+    name="static", provisioner="kubernetes.io/no-provisioner", volume_binding_mode="WaitForFirstConsumer"
+)
+
+
+def nodes_of(outcomes: list[Outcome]) -> list[str]:
+    return [each.node if each.is_placed else each.fate.value for each in outcomes]
+
+
+def claim(name: str, storage_class: str = "late") -> PersistentVolumeClaim:
+    return PersistentVolumeClaim(namespace="default", name=name, uid=name, storage_class=storage_class, requested=1)
+
+
+def with_claim(pod: Pod, name: str, *, ephemeral: bool = False) -> Pod:
+    return replace(pod, volumes=(PodClaim(name, ephemeral),))
+
+
+def test_each_pod_counts_for_the_next_one_and_the_first_by_name_is_chosen() -> None:
+    mirror = mirror_of(node("n2"), node("n1"))
+    outcomes = placed(mirror, *[replica(f"r{number}") for number in range(5)])
+    assert nodes_of(outcomes) == ["n1", "n2", "n1", "n2", "unschedulable"]
+    rejection = outcomes[-1].rejection
+    assert rejection is not None
+    assert (rejection.nodes, rejection.reasons) == (2, {CPU: 2})
+
+
+def test_pods_alike_share_a_rejection_and_another_pod_is_judged_again() -> None:
+    mirror = mirror_of(node("n1", cpu=1))
+    explained: list[Pod] = []
+
+    def explain(scheduler: Scheduler, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> object:
+        assert (scheduler.profile.filters, len(batch), len(verdicts.codes)) != ((), 0, 0)
+        explained.append(pod)
+        return pod.name
+
+    big, small = [replica(f"big{number}", "big", cpu=2) for number in range(3)], replica("small", cpu=1)
+    outcomes = placed(mirror, *big, small, replica("more"), explain=explain)
+    assert nodes_of(outcomes) == ["unschedulable", "unschedulable", "unschedulable", "n1", "unschedulable"]
+    assert [each.name for each in explained] == ["big0"]
+    assert [each.rejection and each.rejection.details for each in outcomes] == ["big0", "big0", "big0", None, None]
+
+
+def test_what_no_scheduler_is_known_for_or_none_tries_is_left_alone() -> None:
+    mirror = mirror_of(node("n1"))
+    devices = replace(pod_of(make_pod("d")), resource_claims=(PodResourceClaim("r", "c"),))
+    outcomes = placed(mirror, make_pod("o").scheduler("other"), make_pod("g").gated("wait"), devices, make_pod("p"))
+    assert nodes_of(outcomes) == ["unknown", "gated", "unknown", "n1"]
+    assert [each.why for each in outcomes] == ["its scheduler other has no known profile", "", "it claims devices", ""]
+
+
+def test_a_pod_that_takes_too_much_work_is_not_judged() -> None:
+    mirror = mirror_of(node("n1"), *[make_pod(f"p{number}").label("app", "x").on("n1") for number in range(5)])
+    mirror.work.limit = 1
+    heavy = make_pod("h").required_affinity(term(ZONE, labelled(app="x")), term(HOSTNAME, labelled(app="x")))
+    (outcome,) = placed(mirror, heavy)
+    assert outcome.fate is Fate.UNKNOWN
+    assert "too much work" in outcome.why
+
+
+def test_barred_nodes_get_no_pod_and_are_still_domains() -> None:
+    mirror = mirror_of(node("n1"), node("n2", zone="b"))
+    spread = replica("r").spread(ZONE, labelled(app="web"))
+
+    def bar(fork: Fork) -> list[Outcome]:
+        placing = Placing(mirror, fork, schedulers(mirror), ties(mirror, FIRST), barred=["n2", "none"])
+        return finished(placing.place([pod_of(replace_name(spread, f"r{number}")) for number in range(2)]))
+
+    assert nodes_of(within(mirror, bar)) == ["n1", "unschedulable"]
+
+
+def replace_name(builder: PodBuilder, name: str) -> PodBuilder:
+    return dataclasses.replace(builder, name=name)
+
+
+def test_victims_are_named_for_a_pod_that_fits_only_by_preemption() -> None:
+    mirror = mirror_of(node("n1"), node("n2"), replica("a", cpu=2).on("n1"), replica("b", cpu=2).priority(5).on("n2"))
+    high, never = replica("high", cpu=2).priority(9), replica("never", cpu=2).priority(9).preemption_policy("Never")
+    by_preemption, without, low = placed(mirror, high, never, replica("low", cpu=2))
+    assert (by_preemption.fate, by_preemption.node) == (Fate.BY_PREEMPTION, "n1")
+    assert [each.name for each in by_preemption.victims] == ["a"]
+    assert (without.fate, low.fate) == (Fate.UNSCHEDULABLE, Fate.UNSCHEDULABLE)
+    assert nodes_of(placed(mirror, replica("huge", cpu=20).priority(9))) == ["unschedulable"]
+
+
+def test_a_volume_that_one_claim_takes_is_not_there_for_the_next_one() -> None:
+    mirror = mirror_of(node("n1"), node("n2"))
+    volume = PersistentVolume(name="v", storage_class="static", capacity=1, phase="Available")
+    for each in (STATIC, volume, claim("c0", "static"), claim("c1", "static")):
+        mirror.apply(ClusterEvent("Add", each))
+    pods = [with_claim(pod_of(make_pod(f"p{number}")), f"c{number}") for number in range(2)]
+    assert nodes_of(placed(mirror, *pods)) == ["n1", "unschedulable"]
+
+
+def test_a_volume_that_is_made_for_a_node_keeps_the_next_pod_of_the_claim_there() -> None:
+    mirror = mirror_of(node("n1", cpu=1), node("n2", cpu=1))
+    mirror.apply(ClusterEvent("Add", LATE))
+    mirror.apply(ClusterEvent("Add", claim("c")))
+    pods = [with_claim(pod_of(replica(f"p{number}")), "c") for number in range(2)]
+    first, second = placed(mirror, *pods)
+    assert (first.node, second.fate) == ("n1", Fate.UNSCHEDULABLE)
+    assert second.rejection is not None
+    assert "node(s) didn't find available persistent volumes to bind" in second.rejection.reasons
+
+
+def test_a_pod_whose_claim_is_not_there_reserves_nothing() -> None:
+    mirror = mirror_of(node("n1"))
+    assert nodes_of(placed(mirror, with_claim(pod_of(make_pod("p")), "none"))) == ["unschedulable"]
+    bound = replace(claim("c"), volume="v", bind_completed=True)
+    for each in (LATE, bound, PersistentVolume(name="v")):
+        mirror.apply(ClusterEvent("Add", each))
+    assert nodes_of(placed(mirror, with_claim(pod_of(make_pod("p")), "c"))) == ["n1"]
+
+
+def test_a_pod_that_comes_again_has_an_ephemeral_claim_of_its_own() -> None:
+    mirror = mirror_of(node("n1"), node("n2"))
+    running = with_claim(pod_of(replica("db-x").on("n1")), "db-x-data", ephemeral=True)
+    owner = ControllerRef("Pod", running.name, running.uid)
+    bound = replace(claim("db-x-data"), controller=owner, volume="v", bind_completed=True)
+    for each in (LATE, PersistentVolume(name="v"), bound, running):
+        mirror.apply(ClusterEvent("Add", each))
+
+    def move(fork: Fork) -> list[Outcome]:
+        leaving = leave(mirror, fork, [running], MirrorFacts())
+        assert not mirror.objects(PersistentVolumeClaim)
+        bring_claims(mirror, fork, leaving)
+        (made,) = mirror.objects(PersistentVolumeClaim).values()
+        assert (made.volume, made.bind_completed) == ("", False)
+        again = [each.again.pod for each in leaving if each.again is not None]
+        return finished(Placing(mirror, fork, schedulers(mirror), ties(mirror, FIRST)).place(again))
+
+    assert nodes_of(within(mirror, move)) == ["n1"]
+    renamed = copy_of_pod(running, "-2")
+    assert renamed.volumes == (PodClaim("db-x-2-data", ephemeral=True),)
+    assert not alike(running, running)
+
+
+def test_who_comes_again() -> None:
+    facts = MirrorFacts()
+    daemon = make_pod("d").owned_by("DaemonSet", "d", "d")
+    stateful = make_pod("s-0").owned_by("StatefulSet", "s", "s")
+    found = [facts.comes_again(pod_of(each.on("n"))) for each in (daemon, make_pod("static-n"), make_pod("bare"))]
+    assert found == [OF_NODE, OF_NODE, UNMANAGED]
+    assert facts.comes_again(pod_of(replica("r").on("n").terminating())) == REPLACED
+    for builder in (replica("r"), stateful, stateful.terminating()):
+        again = facts.comes_again(pod_of(builder.on("n")))
+        assert isinstance(again, Again)
+        assert (again.is_copy, again.pod.node_name, again.pod.terminating) == (True, "", False)
+        assert again.pod.uid != pod_of(builder).uid
+    assert (facts.of_pod(pod_of(daemon)), facts.of_budget(None)) == (PodFacts(), BudgetFacts())  # type: ignore[arg-type]
+
+
+def test_a_node_that_is_out_is_a_domain_and_one_that_is_removed_is_none() -> None:
+    mirror = mirror_of(node("n1"), node("n2", zone="b"), replica("r0").on("n1"))
+    spread = replica("r1").spread(ZONE, labelled(app="web"))
+
+    def outcomes(state: NodeState) -> list[str]:
+        def place(fork: Fork) -> list[Outcome]:
+            lose(mirror, fork, ["n2"], state, dead)
+            return finished(Placing(mirror, fork, schedulers(mirror), ties(mirror, FIRST)).place([pod_of(spread)]))
+
+        return nodes_of(within(mirror, place))
+
+    assert outcomes(NodeState.OUT) == ["unschedulable"]
+    assert outcomes(NodeState.REMOVED) == ["n1"]
+
+
+def test_nodes_are_changed_as_the_control_plane_changes_them() -> None:
+    mirror = mirror_of(node("n1").condition("Ready", "False").taint("node.kubernetes.io/not-ready", "", "NoSchedule"))
+    n1 = known(mirror, "n1")
+    assert [(each.key, each.effect) for each in dead(n1).taints] == [
+        ("node.kubernetes.io/unreachable", "NoSchedule"),
+        ("node.kubernetes.io/unreachable", "NoExecute"),
+    ]
+    assert dead(n1).conditions == {"Ready": "Unknown"}
+    assert cordoned(cordoned(n1)).taints[1:] == (Taint("node.kubernetes.io/unschedulable", effect="NoSchedule"),)
+    assert cordoned(n1).unschedulable
+    with pytest.raises(ForkError, match="node none is not there"):
+        within(mirror, lambda fork: lose(mirror, fork, ["none"], NodeState.OUT, dead))
+
+
+def test_zones_of_bound_volumes() -> None:
+    mirror = mirror_of(node("n1"))
+    pod = with_claim(pod_of(make_pod("p")), "c")
+    assert zones_of_volumes(mirror, pod) is None
+    mirror.apply(ClusterEvent("Add", replace(claim("c"), volume="v", bind_completed=True)))
+    requirement = Requirement("topology.ebs.csi.aws.com/zone", Operator.IN, ("a", "b"))
+    anywhere = NodeSelector((NodeSelectorTerm((Requirement("disk", Operator.IN, ("ssd",)),)),))
+    for volume, zones in (
+        (PersistentVolume(name="v"), None),
+        (PersistentVolume(name="v", labels={ZONE: "a"}), {"a"}),
+        (PersistentVolume(name="v", node_affinity=NodeSelector((NodeSelectorTerm((requirement,)),))), {"a", "b"}),
+        (PersistentVolume(name="v", node_affinity=anywhere), None),
+    ):
+        mirror.apply(ClusterEvent("Add", volume))
+        assert zones_of_volumes(mirror, pod) == zones
+
+
+def test_orders_keep_priorities_and_over_several_of_them_chance_shows() -> None:
+    pods = [pod_of(each) for each in (replica("a0", "a"), replica("b0", "b").priority(1), replica("a1", "a"))]
+    assert [each.name for each in arrival(reversed(pods), FIRST)] == ["b0", "a0", "a1"]
+    bare = [pod_of(make_pod(name)) for name in ("x", "y")]
+    assert {tuple(each.name for each in arrival(bare, order)) for order in range(8)} == {("x", "y"), ("y", "x")}
+    for order in range(1, 5):
+        assert next(each.name for each in arrival(pods, order)) == "b0"
+    mirror = mirror_of(node("n1", cpu=1), node("n2", cpu=2))
+    small, large = pod_of(replica("small")), pod_of(replica("large", "big", cpu=2))
+
+    def run(order: int) -> list[Outcome]:
+        def place(fork: Fork) -> list[Outcome]:
+            queue = [small, large] if order else [large, small]
+            return finished(Placing(mirror, fork, schedulers(mirror), ties(mirror, order)).place(queue))
+
+        return within(mirror, place)
+
+    found = over_orders([run(order) for order in range(2)])
+    assert (found[large.uid].placed, found[small.uid].placed) in {
+        (Chance.ALWAYS, Chance.ALWAYS),
+        (Chance.SOMETIMES, Chance.ALWAYS),
+    }
+    assert found[small.uid].worst is found[small.uid].first
+    never = over_orders([placed(mirror, replica("huge", cpu=9))])
+    assert [each.placed for each in never.values()] == [Chance.NEVER]
+
+
+def test_names_are_ranked_again_when_a_node_comes() -> None:
+    mirror = mirror_of(node("n2"))
+    choose = ties(mirror, FIRST)
+    batch = mirror.all_nodes()
+    assert choose(batch, np.array([0])) == 0
+    tell(mirror, "Add", node("n1"))
+    batch = mirror.all_nodes()
+    assert batch.names[choose(batch, np.array([0, 1]))] == "n1"
