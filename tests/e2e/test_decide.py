@@ -78,7 +78,7 @@ def kinds(lines: list[str]) -> set[str]:
 
 SETTLES = DEFAULTS.settle  # seconds
 BINDINGS_LATE = 2.5  # seconds: some are under way when the next leader has the Lease, and land while it settles
-# kube-scheduler 1.34 sends 16 bindings at a time, and queues the others. Then they land long after a leader has gone.
+# kube-scheduler v1.34.1 sends 16 bindings at a time, and queues the others: they land long after a leader has gone.
 BINDINGS_AT_ONCE = "--feature-gates=SchedulerAsyncAPICalls=false"
 
 
