@@ -9,6 +9,10 @@ These rules are stricter than upstream. A renewal is valid for `renew_deadline` 
 from its response. No other replica can take the Lease in that time, because others count from the later time at which
 they see the renewal. The rates of clocks may differ by a twentieth. A fractional duration is written as the next larger
 whole number of seconds. A release checks the present holder first, so that it cannot take the Lease from another.
+
+A new leader has to know when the last one made its last decision. The holder of an unchanged Lease made it within its
+own `renew_deadline` after the last renewal, so no later than that long after others saw the renewal. A holder that
+released its Lease made it before. It writes another duration if bindings of its decisions may still be under way.
 """
 
 import math
@@ -116,8 +120,10 @@ Exchange: TypeAlias = Generator[Request, LeaseResponse, bool]
 
 _SAME_RATE: Final = 0.95
 """Share of the others' waiting time that the leader uses, because clocks run at different rates."""
-_RELEASED: Final = 1
-"""Duration in a record without a holder, in seconds. 0 would be invalid."""
+_LANDED: Final = 1
+"""Duration in a record without a holder, in seconds: all its decisions are bound or dropped. 0 would be invalid."""
+_UNDER_WAY: Final = 2
+"""The same, if bindings of its decisions may still be under way."""
 
 
 class Election:
@@ -143,6 +149,8 @@ class Election:
         self._observed = LeaseRecord()
         self._observed_at = -math.inf
         self._renewed_at = -math.inf
+        self.decided_until = -math.inf
+        """Time after which no leader before this one made a decision whose binding can be under way."""
 
     @property
     def leader(self) -> str:
@@ -159,12 +167,17 @@ class Election:
         """Time before which no other candidate takes the Lease. In the past if this one was not the last holder."""
         return self._renewed_at + self._waiting
 
+    @property
+    def free_at(self) -> float:
+        """Time at which the Lease of another holder ends, unless its next renewal is seen. In the past without one."""
+        return self._observed_at + self._observed.seconds
+
     def holds(self) -> bool:
         """Return whether this candidate leads now."""
         return self._clock() < self.holds_until
 
-    def attempt(self) -> Exchange:
-        """Take the Lease, or renew it."""
+    def attempt(self, *, stands: bool = True) -> Exchange:
+        """Take the Lease, or renew it. Unless this candidate `stands`, only look who holds it, and since when."""
         now = self._clock()
         date = micro_time(self._date())
         fresh = LeaseRecord(self.identity, self._duration, date, date)
@@ -174,18 +187,27 @@ class Election:
             if isinstance(response, Lease):
                 return self._take(response, now)
         response = yield Get()
+        if isinstance(response, Lease):
+            self._see(response)
+        if not stands:
+            return False
+        # `decided_until` is set before the request, because its response may get lost.
         if response is Failure.ABSENT:
+            self.decided_until = self._clock()
             response = yield Create(fresh)
         elif isinstance(response, Lease):
-            self._see(response)
             if self._observed.holder and self._is_valid(now) and not self._is_holder():
                 return False
+            self.decided_until = self._last_decision()
             taken = msgspec.structs.replace(fresh, transitions=self._observed.transitions + 1)
             response = yield Update(response, self._renewal(fresh) if self._is_holder() else taken)
         return isinstance(response, Lease) and self._take(response, now)
 
-    def release(self) -> Exchange:
-        """Release the Lease, so that others need not wait. All work that needs the Lease must have ended."""
+    def release(self, *, landed: bool = True) -> Exchange:
+        """Release the Lease, so that others need not wait. All work that needs the Lease must have ended.
+
+        `landed`: no binding of a decision is under way.
+        """
         self._renewed_at = -math.inf
         response = yield Get()
         if not isinstance(response, Lease):
@@ -194,11 +216,21 @@ class Election:
         if not self._is_holder():
             return True
         date = micro_time(self._date())
-        record = LeaseRecord("", _RELEASED, date, date, self._observed.transitions)
+        record = LeaseRecord("", _LANDED if landed else _UNDER_WAY, date, date, self._observed.transitions)
         response = yield Update(response, record)
         if isinstance(response, Lease):
             self._see(response)
         return isinstance(response, Lease)
+
+    def _last_decision(self) -> float:
+        """Return the value of `decided_until` for the leader that takes the observed Lease."""
+        last = self._observed
+        if self._is_holder():  # nobody has led since, and its own decisions are in the mirror
+            return self.decided_until
+        if not last.holder:
+            return -math.inf if last.seconds == _LANDED else self._observed_at
+        led = self._renew_deadline / _SAME_RATE if last.seconds == self._duration else last.seconds
+        return self._observed_at + led
 
     def _renewal(self, fresh: LeaseRecord) -> LeaseRecord:
         before = self._observed

@@ -1,19 +1,18 @@
 """Runs a replica's part in the election: timely attempts, the effects of winning and losing, and the release.
 
 A replica that has won does not decide at once. Its mirror may lack bindings of the previous leader, whose events have
-not arrived yet. So it first lists the pods again, by a read that shows every binding from before the Lease was taken.
-It does so after a released Lease and with a new Lease, too, because a missing holder does not make the watch current.
+not arrived yet. So it first catches up with them (app/verbs/admission.py, Takeover). It does so after a released Lease
+and with a new Lease, too, because a missing holder does not make the watch current.
 
 A replica that has lost continues as a follower. Upstream's components exit. A follower's state comes from the watch,
 and its assumed pods count until the watch confirms them or they expire. So a restart has no benefit, and the replica
-can lead again without a full sync. A replica that is not synced is no candidate.
+can lead again without a full sync. A replica that is not synced is no candidate. But it looks at the Lease already, so
+that the time in which the Lease must stay unchanged passes during the sync.
 """
 
 import asyncio
 import logging
-import os
 import random
-import socket
 import time
 import uuid
 from collections.abc import Awaitable, Callable
@@ -23,15 +22,16 @@ from typing import Final
 from app.api_server.client import ApiClient
 from app.api_server.election import Election, Exchange, LeaseResponse, Request
 from app.api_server.lease_api import LeaseApi
-from app.api_server.login import VARIABLE, own_namespace
+from app.api_server.login import VARIABLE, own_namespace, own_pod
 from app.process.logs import one_line
 from app.settings.limits import Limits
 from app.settings.settings import Settings, SettingsError
 
 log = logging.getLogger(__name__)
 
-JITTER: Final = 1.2
-"""Largest jitter of a candidate's wait, as a multiple of the pause (client-go leaderelection.go, JitterFactor)."""
+JITTER: Final = 0.2
+"""Largest jitter of a candidate's wait, as a multiple of the pause. client-go has 1.2 (leaderelection.go,
+JitterFactor), for many candidates. Here are two or three, and each second of waiting delays pods."""
 
 
 class _Term:
@@ -52,11 +52,14 @@ class Elector:
         *,
         retry_period: float,
         stands: Callable[[], bool],
-        catch_up: Callable[[], Awaitable[None]],
+        catch_up: Callable[[float], Awaitable[None]],
         clock: Callable[[], float],
         jitter: Callable[[], float],
     ) -> None:
-        """Try to lead only while `stands` returns True. `catch_up` brings the mirror up to the state at its call.
+        """Try to lead only while `stands` returns True.
+
+        `catch_up` brings the mirror up to all decisions of earlier leaders. It gets the time of their last decision,
+        see `Election.decided_until`.
 
         `clock` is the election's clock. `jitter` returns numbers in [0, 1).
         """
@@ -91,7 +94,7 @@ class Elector:
             return ""
         leader = self._election.leader
         if self._election.holds():
-            return "the pods are listed again, to see the bindings of the previous leader"
+            return "it takes over, and waits for the bindings of the previous leader"
         trouble = f" ({self._api.trouble})" if self._api.trouble else ""
         if leader == self._election.identity:
             return f"the lease was not renewed in time{trouble}"
@@ -102,19 +105,31 @@ class Elector:
         try:
             while not self._resigned:
                 await self._attempt()
-                jitter = 0.0 if self._election.holds() else JITTER * self._jitter()
-                await asyncio.sleep(self._retry_period * (1 + jitter))
+                await asyncio.sleep(self._pause())
         finally:
             self._end_term()
 
-    async def resign(self) -> None:
-        """Release the Lease. All work that needs it must have ended. No effect if another replica holds the Lease."""
+    def _pause(self) -> float:
+        """Return the seconds until the next attempt: at the latest when the Lease of another holder ends."""
+        if self._election.holds():
+            return self._retry_period
+        pause = self._retry_period * (1 + JITTER * self._jitter())
+        left = self._election.free_at - self._clock()
+        return left if 0 < left < pause else pause
+
+    async def resign(self, *, landed: bool = True) -> None:
+        """Release the Lease. All work that needs it must have ended. No effect if another replica holds the Lease.
+
+        `landed`: no binding of a decision is under way. Then the next leader need not wait for any.
+        """
         self._resigned = True
         async with self._turn:
             if self._election.leader != self._election.identity:
                 return
+            # A replica that has not caught up does not know whether bindings of its predecessor are under way.
+            landed = landed and self._term is not None and self._term.caught_up
             self._end_term()
-            if await self._exchange(self._election.release()):
+            if await self._exchange(self._election.release(landed=landed)):
                 log.info("leader election: %s no longer leads and releases the lease", self._election.identity)
 
     async def _attempt(self) -> None:
@@ -123,9 +138,9 @@ class Elector:
             if not holds:
                 # The mirror may lack later bindings. This also covers a loss that is noticed late, after a long pause.
                 self._end_term()
-            if self._resigned or not (holds or self._stands()):
+            if self._resigned:
                 return
-            await self._exchange(self._election.attempt())
+            await self._exchange(self._election.attempt(stands=holds or self._stands()))
         leader = self._election.leader
         if leader not in {"", self._known_leader}:
             self._known_leader = leader
@@ -149,7 +164,7 @@ class Elector:
     async def _lead(self, term: _Term) -> None:
         """Catch up, wait for the end of the term, which only the clock shows, and log the start and the end."""
         identity = self._election.identity
-        log.info("leader election: %s has the lease, and lists the pods again", identity)
+        log.info("leader election: %s has the lease, and takes over", identity)
         catching_up = asyncio.create_task(self._catch_up_in(term))
         try:
             while (left := self._election.holds_until - self._clock()) > 0:  # noqa: ASYNC110  # a time, not an event
@@ -162,7 +177,7 @@ class Elector:
 
     async def _catch_up_in(self, term: _Term) -> None:
         began = self._clock()
-        await self._catch_up()
+        await self._catch_up(self._election.decided_until)
         term.caught_up = True
         log.info("leader election: %s leads, after %.1f s", self._election.identity, self._clock() - began)
 
@@ -183,7 +198,7 @@ def create_elector(
     limits: Limits,
     *,
     stands: Callable[[], bool],
-    catch_up: Callable[[], Awaitable[None]],
+    catch_up: Callable[[float], Awaitable[None]],
 ) -> Elector:
     """Return the elector that the settings define. Raises SettingsError."""
     namespace = own_namespace()
@@ -191,7 +206,7 @@ def create_elector(
         raise SettingsError(f"{VARIABLE}='': leader election needs the namespace of the lease")
     election = Election(
         # Not the pod's name alone: a restarted container must not hold the Lease of its predecessor.
-        f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}",
+        f"{own_pod()}_{uuid.uuid4()}",
         duration=limits.lease_duration,
         renew_deadline=limits.lease_renew_deadline,
         clock=time.monotonic,

@@ -1,14 +1,20 @@
-"""The requests for the Lease of an election."""
+"""The requests for the Lease of an election, and for the mark that a replica sets when it takes over."""
 
 import asyncio
 import logging
+import uuid
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import quote
+
+import msgspec
 
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.api_server.election import Create, Failure, Get, LeaseResponse, Request, Update, decode_lease, encode_lease
 from app.objects.decode import DecodeError
+from app.objects.resources import decode_identity
 from app.process.logs import one_line
 
 log = logging.getLogger(__name__)
@@ -82,3 +88,44 @@ class LeaseApi:
             log.warning("leader election: %s", one_line(trouble))
         self.trouble = one_line(trouble)
         return Failure.FAILED
+
+
+MARK_RULE: Final = 'apiGroups: [""], resources: ["pods/status"], verbs: ["patch"]'
+"""The rule of a Role in the namespace of the pod. It has no name, because a ReplicaSet names its pods."""
+_CONDITION: Final = "kindred.dev/TookOver"
+_ATTEMPTS: Final = 2  # a kept connection may be one that the server has closed
+_MARK_TIMEOUT: Final = 1.0  # seconds of an attempt
+
+
+class OwnPod:
+    """The pod of this replica. A write to it is a point in the order of all writes to pods.
+
+    The write is a condition, because `pods/status` allows less than `pods`: no other image of a container, for one.
+    Kubelet keeps the conditions of others (status_manager.go, mergePodStatus).
+    """
+
+    def __init__(self, client: ApiClient, namespace: str, name: str) -> None:
+        self._client = client
+        self._pod = f"{namespace}/{name}"
+        self._path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}/status"
+
+    async def mark(self) -> str:
+        """Change the pod, and return the resourceVersion of this change. Empty if it failed, which is logged."""
+        # A new message each time: the API server does not write an unchanged object.
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        condition = {"type": _CONDITION, "status": "True", "lastTransitionTime": now, "message": str(uuid.uuid4())}
+        body, problem = msgspec.json.encode({"status": {"conditions": [condition]}}), ""
+        for _ in range(_ATTEMPTS):
+            try:
+                async with asyncio.timeout(_MARK_TIMEOUT):
+                    return decode_identity(await self._client.patch(self._path, body))[2]
+            except (ApiError, CredentialsError, DecodeError) as error:
+                problem = str(error)
+                if isinstance(error, StatusError) and not error.is_temporary:
+                    forbidden = error.code == HTTPStatus.FORBIDDEN
+                    problem += f"; the RBAC rule that is needed: {MARK_RULE}" if forbidden else ""
+                    break
+            except TimeoutError:
+                problem = f"no response within {_MARK_TIMEOUT:g} s"
+        log.warning("pod %s is not marked, so the pods are listed instead: %s", self._pod, one_line(problem))
+        return ""

@@ -7,6 +7,7 @@ an error, because any may be a secret.
 
 import math
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,6 +45,11 @@ _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/service
 def own_namespace() -> str:
     """Return the namespace of this replica. Empty if unknown, as outside of a cluster."""
     return os.environ.get(VARIABLE) or namespace_of(_SERVICE_ACCOUNT_NAMESPACE)
+
+
+def own_pod() -> str:
+    """Return the name of the pod of this replica: by default the host name, which kubelet sets to it."""
+    return os.environ.get("POD_NAME") or socket.gethostname()
 
 
 def namespace_of(file: Path) -> str:

@@ -1,6 +1,6 @@
 """`kindred rbac`: the minimal roles that Kindred needs with some settings, as manifests for the API server.
 
-Each request has its rule next to its code: `Resource.rbac_rule`, RBAC_RULES, `lease_api.rbac_rules`.
+Each request has its rule next to its code: `Resource.rbac_rule`, RBAC_RULES, `lease_api.rbac_rules` and MARK_RULE.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,17 +58,19 @@ def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
     return _merged(rules)
 
 
-def lease_rules(settings: Settings) -> list[dict[str, Any]]:
-    """Return the rules in Kindred's own namespace; none without leader election."""
-    return [_parsed(rule) for rule in lease_api.rbac_rules(settings.leader_election)] if settings.elects else []
+def namespaced_rules(settings: Settings) -> list[dict[str, Any]]:
+    """Return the rules in Kindred's own namespace: for leader election, and to mark that a replica takes over."""
+    rules = lease_api.rbac_rules(settings.leader_election) if settings.elects else ()
+    marks = (lease_api.MARK_RULE,) if settings.elects or settings.decide != "off" else ()
+    return [_parsed(rule) for rule in (*rules, *marks)]
 
 
 def rbac_documents(settings: Settings, *, account: str = NAME, namespace: str = NAME) -> list[dict[str, Any]]:
     """Return roles and their bindings for a service account. Raises SettingsError."""
     subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
     documents = [*_granted("Cluster", {"name": NAME}, cluster_rules(settings), subject)]
-    if of_lease := lease_rules(settings):
-        documents += _granted("", {"name": NAME, "namespace": namespace}, of_lease, subject)
+    if own := namespaced_rules(settings):
+        documents += _granted("", {"name": NAME, "namespace": namespace}, own, subject)
     return documents
 
 

@@ -15,7 +15,7 @@ Meanwhile the mirror keeps its objects, and `ResourceState` has its freshness.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, closing
 from http import HTTPStatus
 from typing import Final
@@ -48,6 +48,8 @@ from core.events import Kind, Object
 log = logging.getLogger(__name__)
 
 _EXPIRED_LISTS: Final = 2  # after so many lists in a row that expired between two pages: no pages
+_MARK_LATE: Final = 5.0  # seconds: an event takes some milliseconds, and a list of 150,000 pods takes seconds
+_LOOKS_EVERY: Final = 0.01  # seconds
 _REJECTIONS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 """Errors of the request itself. The server would reject a retry, too."""
 
@@ -83,26 +85,45 @@ class Reflector:
         self._broken_version = ""  # version of the last watch that was garbled or sent an ERROR
         self._was_quiet = False  # whether the last watch sent nothing for the read timeout
         self._step_limit: asyncio.Timeout | None = None  # timeout of the present step
-        self._waiting_for_sync: list[asyncio.Future[None]] = []  # calls of `resync` that wait for a sync to begin
-        self._ended_by_sync: list[asyncio.Future[None]] = []  # calls that the next complete sync ends
+        self._asked = False  # whether a call of `resync` waits for a sync to begin
+        self._syncs = 0  # that have begun
+        self._complete = 0  # the number of the last complete one
 
     async def resync(self) -> None:
         """Sync again, and return when the mirror has all present objects of the server. Syncs are consistent reads.
 
         For callers that need all changes up to now. A watch may lag by an unknown time.
         """
-        done = asyncio.get_running_loop().create_future()
-        self._waiting_for_sync.append(done)
+        last = self._syncs
+        self._asked = True
         self._interrupt()
-        await done
+        while self._complete <= last:  # noqa: ASYNC110 - a list takes much longer
+            await asyncio.sleep(_LOOKS_EVERY)
+
+    async def shows(self, write: Callable[[], Awaitable[str]]) -> bool:
+        """Make a change, and return whether the mirror has all changes before it. False if the watch does not show it.
+
+        `write` changes an object of this resource, and returns its version. An API server sends the events of one
+        resource in the order of versions, whichever server of a cluster made the changes (k8s.io/apiserver
+        pkg/storage/cacher). Of two resources, each has a cache of its own, so nothing follows for the other one.
+        """
+        before = self._version
+        version = await write()
+        until = self._clock() + _MARK_LATE
+        while version and self._clock() < until:
+            # Also a version that is newer: the object may have changed again. An etcd that was restored from a backup
+            # has an older version than the watch, which stays at its own. So its version must have changed, too.
+            if self._version not in {"", before} and (self._version == version or is_older(version, self._version)):
+                return True
+            await asyncio.sleep(_LOOKS_EVERY)
+        return False
 
     async def run(self) -> None:
         """Sync and watch until cancelled."""
         while True:
-            if self._waiting_for_sync:
+            if self._asked:
+                self._asked = False
                 self._relist("asked")
-                self._ended_by_sync += self._waiting_for_sync
-                self._waiting_for_sync.clear()
             try:
                 await self._breakable_step()
                 continue
@@ -226,6 +247,7 @@ class Reflector:
 
     def _begin_sync(self) -> None:
         """Check that there is memory for a sync. Raises MemoryPressureError."""
+        self._syncs += 1
         self._allowed = self._memory.allowance()
         self.state.listed = 0
 
@@ -244,10 +266,7 @@ class Reflector:
         self.state.complete(as_of)
         self.state.objects, self.state.listed = len(self.known), 0
         self._follows(as_of)
-        for done in self._ended_by_sync:
-            if not done.done():
-                done.set_result(None)
-        self._ended_by_sync.clear()
+        self._complete = self._syncs
         log.info("%s: synced, %d objects", self.state.plural, len(self.known), extra=self.state.in_log)
 
     # Watching.
@@ -410,12 +429,16 @@ class Watcher:
         self._retries = retries = Retries(client, timing)
         self.reflectors = [Reflector(state, client, feed, retries, memory) for state in states]
 
-    async def resync(self, kind: Kind) -> None:
-        """Sync the objects of one kind again, see `Reflector.resync`. Raises LookupError for an unwatched kind."""
+    async def catch_up(self, kind: Kind, write: Callable[[], Awaitable[str]] | None) -> None:
+        """Return when the mirror has all changes of a kind up to now. Raises LookupError for an unwatched kind.
+
+        `write` changes an object of this kind, see `Reflector.shows`. Without it, or without its event, by a sync.
+        """
         reflector = next((each for each in self.reflectors if each.state.resource.kind is kind), None)
         if reflector is None:
             raise LookupError(f"{kind.__name__}s are not watched")
-        await reflector.resync()
+        if write is None or not await reflector.shows(write):
+            await reflector.resync()
 
     async def run(self) -> None:
         """Follow the server until cancelled."""

@@ -182,7 +182,8 @@ class ReplicaSettings(Group):
     leader_election: LeaseName = OFF
     """Name of a Lease in the namespace of the pod, whose holder alone is ready, binds and decides; `off` for no
     election. More than one replica needs it with the verb `bind`, or with `decide`. The variables POD_NAMESPACE and
-    POD_NAME, if set, name the pod; by default its service account and its host name."""
+    POD_NAME, if set, name the pod, which is marked when it takes over; by default its service account and its host
+    name."""
 
 
 class ObservingSettings(Group):

@@ -10,16 +10,17 @@ _MIB: Final = 1024 * 1024
 class Limits(NamedTuple):
     """Limits of ports, of the queue, of the cache, of leader election and of waits. Times are in seconds."""
 
-    lease_duration: float = 15.0
-    """A Lease is valid for this time after its last renewal. The three times are kube-scheduler's own defaults: a
-    renewal must succeed before the Lease ends, and can be tried several times until then."""
-    lease_renew_deadline: float = 10.0
+    lease_duration: float = 6.0
+    """A Lease is valid for this time after its last renewal. kube-scheduler's own times are 15, 10 and 2 s. The price
+    of shorter ones is a request a second of each replica, and that an outage of the API server of more than 4 s ends
+    the leadership. For Kindred that is no loss: without an API server nothing is bound, and it takes over again."""
+    lease_renew_deadline: float = 4.0
     """After this time without a renewal, the leader stops leading: before another replica can lead."""
-    lease_retry_period: float = 2.0
+    lease_retry_period: float = 1.0
     """Between two attempts to acquire or renew the Lease."""
     settle: float = 3.0
-    """Wait before the first decision after a start or a fail-over, if pods are pending then. Bindings of earlier
-    decisions complete in this time: one takes some tens of milliseconds."""
+    """From a decision to the end of its binding, at most. One takes some tens of milliseconds. The first decision after
+    a start or a fail-over waits so long after the last decision before it, if that may be under way."""
     cache_bytes: int = 0
     """Size limit of the equivalence cache, in bytes; 0 for an eighth of the memory limit."""
     shadow_share: float = 0.001

@@ -20,71 +20,90 @@ from app.process.logs import one_line
 
 log = logging.getLogger(__name__)
 
-# A replica that starts or takes over lacks the decisions of its predecessor. kube-scheduler binds in the background
-# and reports nothing to the extender. Each pod with such a decision is still pending. So if pods are pending, the
-# replica waits some seconds, ten times the duration of a binding. Then it lists the pods again, by a read that shows
-# every binding up to that moment.
+# A replica that starts or takes over lacks the decisions of its predecessor. Only pods carry them: a decision counts as
+# a pod on a node, by its binding or nomination. All other objects are written by other programs, for which a watch
+# may lag at any time: nodes, volumes, claims. (For claims and volumes, kube-scheduler's own plugins judge a node first.
+# They have not lost their state.)
+#
+# 1. The replica writes a mark to its own pod, and waits until its watch of pods shows it. All bindings before the mark
+#    are in the mirror then, because a watch of one resource is in the order of the writes.
+# 2. kube-scheduler binds in the background and reports nothing to the extender. So the binding of a decision may still
+#    be under way. Its pod is pending at the mark. It has no scheduling gate, and does not terminate, or it could not
+#    be bound. If there is no such pod, nothing is under way. A pod that is made after the mark is nobody else's.
+# 3. Otherwise the replica waits until the last of these pods is bound or deleted, at most until some seconds after the
+#    last decision of the predecessor, ten times the duration of a binding. After that time it writes a second mark.
 
 _LOOKS_EVERY: Final = 0.1  # seconds
 _READINESS_EVERY: Final = 1.0  # seconds
 
 
-class TakeoverDelay:
-    """Waits for the bindings of earlier decisions. No decision can be made until they are complete."""
+class Takeover:
+    """Waits until the mirror has all decisions of earlier leaders, bound by then. No decision can be made before."""
 
     def __init__(
         self,
         seconds: float,
         *,
-        pending: Callable[[], int],
-        relist: Callable[[], Awaitable[None]],
+        undecided: Callable[[], set[str]],
+        catch_up: Callable[[], Awaitable[None]],
         clock: Callable[[], float],
     ) -> None:
-        """Wait `seconds` if pods are `pending`. `relist` brings the mirror up to the state at the time of its call."""
-        self.settled = False
-        """Whether the bindings of earlier decisions are complete."""
-        self.relist: Final = relist
-        self._wait = seconds
-        self._pending = pending
+        """Take over. `catch_up` brings the mirror up to the time of its call.
+
+        A binding has ended `seconds` after its decision. `undecided` returns the uids of the pods that can be bound.
+        """
+        self.complete = False
+        """Whether the mirror has these decisions."""
+        self.catch_up: Final = catch_up
+        self._seconds = seconds
+        self._undecided = undecided
         self._clock = clock
+        self._started = clock()
         self._first: Callable[[], None] = lambda: None
 
     def before_first_decision(self, call: Callable[[], None]) -> None:
-        """Call `call` when the bindings are complete, before any decision."""
+        """Call `call` when the mirror has all decisions, before any new one."""
         self._first = call
 
     def problem(self) -> str:
         """Return why no decision can be made yet, in one line. Empty if decisions can be made."""
-        return "" if self.settled else "waiting for earlier decisions to settle"
+        return "" if self.complete else "waiting for earlier decisions to settle"
 
     async def after_sync(self, synced: Callable[[], bool]) -> None:
-        """Settle once the mirror is synced, for a service without leader election. Then wait for cancellation.
+        """Take over once the mirror is synced, for a service without leader election. Then wait for cancellation.
 
-        The wait is needed because background work that returns ends the process.
+        The process before this one had ended when this one started. The wait is needed because background work that
+        returns ends the process.
         """
         while not synced():  # noqa: ASYNC110 - the freshness of several reflectors is no event
             await asyncio.sleep(_LOOKS_EVERY)
         began = self._clock()
-        await self._settle()
+        await self._settle(self._started, self._started + self._seconds)  # the sync began later: it serves as the mark
         self._end(began)
         await asyncio.Event().wait()
 
-    async def after_election(self) -> None:
-        """Settle after the Lease was won."""
+    async def after(self, last_decision: float) -> None:
+        """Take over from a leader that made its last decision at a time, by the clock, or earlier."""
         began = self._clock()
-        await self.relist()
-        await self._settle()
+        await self.catch_up()
+        await self._settle(began, last_decision + self._seconds)
         self._end(began)
 
-    async def _settle(self) -> None:
-        if self._pending() and self._wait:
-            await asyncio.sleep(self._wait)
-            await self.relist()
+    async def _settle(self, marked: float, landed: float) -> None:
+        """Wait for bindings under way, which have ended at `landed`. The mirror has all changes up to `marked`."""
+        if marked >= landed:
+            return
+        under_way = self._undecided()
+        while under_way and (left := landed - self._clock()) > 0:
+            await asyncio.sleep(min(_LOOKS_EVERY, left))
+            under_way &= self._undecided()
+        if under_way:
+            await self.catch_up()
 
     def _end(self, began: float) -> None:
         log.info("earlier decisions have settled in %.1f s", self._clock() - began)
         self._first()
-        self.settled = True
+        self.complete = True
 
 
 # Whether this process accepts requests: the state that shutdown, leader election, probes and verbs share.
@@ -105,7 +124,7 @@ class ServingState:
         self,
         leadership: Elector | None = None,
         memory: MemoryWatch = UNLIMITED,
-        settling: TakeoverDelay | None = None,
+        settling: Takeover | None = None,
         *,
         freshness: Freshness = OF_A_DUMP,
         names: bool = True,

@@ -265,6 +265,9 @@ _REVIEW_EVERY: Final = 0.2  # seconds
 _PAUSE: Final = 0.05
 """Seconds between two parts of attempts to place gangs, which take as long each (core/gangs/trials.py)."""
 _RELEASE_EVERY: Final = 10.0  # seconds: each time may be a list, but only in the minutes after a start
+_LANDS: Final = 1.0
+"""Seconds for bindings of the last decisions before the end of a replica. One takes some tens of milliseconds."""
+_LOOKS_EVERY: Final = 0.05  # seconds
 
 
 class Decision(Enum):
@@ -356,6 +359,22 @@ class Effects:
             if waits and pod.nominated_node_name and not self._mirror.is_mirrored(pod.uid):
                 self._count(pod, pod.nominated_node_name, self.clock())  # in no cycle: no request was for it
 
+    async def have_landed(self) -> bool:
+        """Wait for the bindings of all decisions, but not for long. Return whether the watch has shown them."""
+        until = self.clock() + _LANDS
+        while any(self._is_under_way(assumed.pod) for assumed in self._mirror.assumed.values()):
+            if self.clock() >= until:
+                return False
+            await asyncio.sleep(_LOOKS_EVERY)
+        return True
+
+    def _is_under_way(self, assumed: Pod) -> bool:
+        """Return whether a pod was decided for, and the next leader does not learn it, see `take_over`."""
+        if self.gangs is not None and self.gangs.has_reserved(assumed.uid):
+            return False
+        waits = assumed.scheduler_name in self._waiting_schedulers
+        return not (waits and assumed.uid in self._mirror.pending.nominated_for(assumed.node_name))
+
     def _count(self, pod: Pod, node: str, now: float) -> None:
         wait = LONGEST_WAIT if pod.scheduler_name in self._waiting_schedulers else 0.0
         self._mirror.assume(pod, node, now)
@@ -369,22 +388,22 @@ class Effects:
         """End a group's cycle that had no request for a while."""
         _report(self._cycles.review(self.clock()))
 
-    async def release_unproved(self, relist: Callable[[], Awaitable[None]]) -> None:
+    async def release_unproved(self, catch_up: Callable[[], Awaitable[None]]) -> None:
         """Release the places of unproved cycles that are old enough, see core/gangs/scheduling_groups.py.
 
-        `relist` brings the mirror up to the pods at the time of its call.
+        `catch_up` brings the mirror up to the pods at the time of its call.
         """
         now = self.clock()
         if self._cycles.has_unproved(now):
-            await relist()
+            await catch_up()
             for released in self._cycles.release_unproved(now):
                 _report(released)
 
-    async def keep_releasing(self, relist: Callable[[], Awaitable[None]]) -> None:
+    async def keep_releasing(self, catch_up: Callable[[], Awaitable[None]]) -> None:
         """Call `release_unproved` until cancelled. Not in `keep`, because a list may take long."""
         while True:
             await asyncio.sleep(_RELEASE_EVERY)
-            await self.release_unproved(relist)
+            await self.release_unproved(catch_up)
 
     async def keep(self, rejection: Callable[[], str]) -> None:
         """End cycles and reservations of groups that are too old, and go on with gangs that wait, until cancelled.

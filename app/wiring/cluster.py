@@ -9,6 +9,8 @@ from app.api_server.access_reviews import AccessReviews
 from app.api_server.client import ApiClient
 from app.api_server.credentials import ConfigurationError, Credentials
 from app.api_server.elector import create_elector
+from app.api_server.lease_api import OwnPod
+from app.api_server.login import own_namespace, own_pod
 from app.feeds.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from app.feeds.memory import MemoryWatch, memory_limit
 from app.feeds.objects import MirrorFeed
@@ -22,7 +24,7 @@ from app.server.process import Background
 from app.settings.limits import Limits
 from app.settings.settings import Settings, SettingsError, port_rule, variable_of
 from app.telemetry.metrics import Metrics, leader_metrics, memory_metrics, usage_metrics, watch_metrics
-from app.verbs.admission import ServingState, TakeoverDelay
+from app.verbs.admission import ServingState, Takeover
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import PodGroup, SchedulingGroup
@@ -79,7 +81,7 @@ class Cluster(NamedTuple):
     """None if the mirror was loaded from a dump."""
     background: tuple[Background, ...]
     release: ReleaseTracker
-    settling: TakeoverDelay | None = None
+    takeover: Takeover | None = None
     """None if Kindred does not decide, or if there are no earlier decisions to wait for."""
     reviews: AccessReviews | None = None
     """Reviews of the callers of the admin port. None if all callers see everything."""
@@ -132,22 +134,23 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     def synced() -> bool:
         return freshness.status() is not SyncStatus.NOT_SYNCED and all(map(_is_known, groups))
 
-    async def relist() -> None:
-        await watcher.resync(Pod)
-
+    namespace = own_namespace()
+    mark = OwnPod(client, namespace, own_pod()).mark if namespace else None  # outside of a cluster there is no pod
+    catch_up = partial(watcher.catch_up, Pod, mark)
     names = not port_rule(settings, "extender").is_open
-    settling, reviews = _settling(settings, limits, mirror, relist), _reviews(settings, credentials)
+    takeover, reviews = _takeover(settings, limits, mirror, catch_up), _reviews(settings, credentials)
     if reviews is not None:
         following = (*following, reviews.run)
     if not settings.elects:
-        first = () if settling is None else (partial(settling.after_sync, synced),)
-        state, following = ServingState(None, memory, settling, freshness=freshness, names=names), (*following, *first)
-        return Cluster(state, client, (*following, state.log_readiness), release, settling, reviews)
-    catch_up = relist if settling is None else settling.after_election
-    elector = create_elector(settings, client, limits, stands=synced, catch_up=catch_up)
+        first = () if takeover is None else (partial(takeover.after_sync, synced),)
+        state, following = ServingState(None, memory, takeover, freshness=freshness, names=names), (*following, *first)
+        return Cluster(state, client, (*following, state.log_readiness), release, takeover, reviews)
+    # Without `decide` there is no binding but Kindred's own, which a leader finishes before others can lead.
+    take_over = (lambda _: catch_up()) if takeover is None else takeover.after
+    elector = create_elector(settings, client, limits, stands=synced, catch_up=take_over)
     metrics.register(partial(leader_metrics, elector.leads))
     state = ServingState(elector, memory, freshness=freshness, names=names)
-    return Cluster(state, client, (*following, state.log_readiness, elector.run), release, settling, reviews)
+    return Cluster(state, client, (*following, state.log_readiness, elector.run), release, takeover, reviews)
 
 
 def _reviews(settings: Settings, credentials: Credentials) -> AccessReviews | None:
@@ -161,12 +164,16 @@ def _is_known(state: ResourceState) -> bool:
     return state.synced or bool(state.problem)
 
 
-def _settling(
-    settings: Settings, limits: Limits, mirror: ClusterMirror, relist: Callable[[], Awaitable[None]]
-) -> TakeoverDelay | None:
+def _takeover(
+    settings: Settings, limits: Limits, mirror: ClusterMirror, catch_up: Callable[[], Awaitable[None]]
+) -> Takeover | None:
     if settings.decide == "off":
         return None
-    return TakeoverDelay(limits.settle, pending=lambda: len(mirror.pending), relist=relist, clock=time.monotonic)
+
+    def undecided() -> set[str]:
+        return {pod.uid for pod in mirror.pending if not pod.waiting.gates and not pod.terminating}
+
+    return Takeover(limits.settle, undecided=undecided, catch_up=catch_up, clock=time.monotonic)
 
 
 def _memory(limits: Limits, states: Sequence[ResourceState], metrics: Metrics) -> MemoryWatch:

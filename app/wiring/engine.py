@@ -308,9 +308,9 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
         waiting_schedulers=frozenset(in_tree_schedulers(settings)),
     )
     background = preemption.background
-    if cluster.settling is not None:
-        cluster.settling.before_first_decision(effects.take_over)
-        releases = partial(effects.keep_releasing, cluster.settling.relist)
+    if cluster.takeover is not None:
+        cluster.takeover.before_first_decision(effects.take_over)
+        releases = partial(effects.keep_releasing, cluster.takeover.catch_up)
         background = (*background, partial(effects.keep, cluster.state.rejection), releases)
     if decider is not None:
         metrics.register(partial(decision_metrics, effects.decisions))

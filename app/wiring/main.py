@@ -30,7 +30,7 @@ from app.telemetry.metrics import Metrics, release_metrics, tls_metrics
 from app.verbs.admission import ServingState
 from app.wiring.apps import Verbs, create_admin_port, create_scheduler_ports, create_verbs
 from app.wiring.cluster import Cluster, check_usage, dumped_cluster, followed_cluster
-from app.wiring.engine import create_engine, followed_kinds, prepare_mirror
+from app.wiring.engine import Engine, create_engine, followed_kinds, prepare_mirror
 from core.mirror.cluster import ClusterMirror
 
 
@@ -93,16 +93,17 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
         background=(*cluster.background, *engine.background, *(work for port in ports for work in port.background)),
         watch_loop=partial(watch_loop, metrics.loop_holds.observe),
         state=cluster.state,
-        finish=_finish(cluster, verbs),
+        finish=_finish(cluster, engine, verbs),
         ports=ports,
     )
 
 
-def _finish(cluster: Cluster, verbs: Verbs) -> Background:
+def _finish(cluster: Cluster, engine: Engine, verbs: Verbs) -> Background:
     async def finish() -> None:
         if verbs.finish is not None:
             await verbs.finish()
         if cluster.state.leadership is not None:  # as the last step: only the leader binds
-            await cluster.state.leadership.resign()
+            landed = cluster.takeover is None or await engine.effects.have_landed()
+            await cluster.state.leadership.resign(landed=landed)
 
     return finish

@@ -13,7 +13,7 @@ from app.api_server.access_reviews import GROUP, review_decoder
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import Credentials, CredentialsError
 from app.commands.doctor.findings import VERSIONS, Finding, Problem, Severity, error, info, setting, warning
-from app.commands.rbac import cluster_rules, lease_rules
+from app.commands.rbac import cluster_rules, namespaced_rules
 from app.feeds.release import fetch_version
 from app.objects.decode import DecodeError
 from app.process.json_text import encode
@@ -72,7 +72,7 @@ def rule_of(*needs: Need) -> str:
 
 def needs(settings: Settings, account: Account) -> Iterator[Need]:
     """Yield all rights that Kindred needs. Raises SettingsError."""
-    for namespace, rules in (("", cluster_rules(settings)), (account.namespace, lease_rules(settings))):
+    for namespace, rules in (("", cluster_rules(settings)), (account.namespace, namespaced_rules(settings))):
         for rule in rules:
             named = rule.get("resourceNames", [""])
             for group, resource, verb, name in product(rule["apiGroups"], rule["resources"], rule["verbs"], named):

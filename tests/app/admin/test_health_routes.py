@@ -18,7 +18,7 @@ from app.process.long_work import LongWork
 from app.settings.limits import Limits
 from app.settings.settings import Settings
 from app.telemetry.metrics import Metrics
-from app.verbs.admission import ServingState, TakeoverDelay
+from app.verbs.admission import ServingState, Takeover
 from app.wiring.main import create_service
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
@@ -82,11 +82,11 @@ class Following(Elector):
     def seconds_left(self) -> float:
         return 0.0
 
-    async def resign(self) -> None:
+    async def resign(self, *, landed: bool = True) -> None:  # noqa: ARG002  # it is part of the interface
         raise AssertionError("it has nothing to give up")
 
 
-class Waiting(TakeoverDelay):
+class Waiting(Takeover):
     """Earlier decisions have not settled."""
 
     def __init__(self) -> None:

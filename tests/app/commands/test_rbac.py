@@ -9,7 +9,7 @@ import yaml
 from click.testing import CliRunner
 
 from app.commands.cli import main
-from app.commands.rbac import cluster_rules, rbac_documents, rbac_text
+from app.commands.rbac import cluster_rules, namespaced_rules, rbac_documents, rbac_text
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
 from core.profile import full_profile, with_devices
@@ -94,7 +94,14 @@ def test_one_lease_may_be_made_read_and_changed_in_the_namespace_of_the_replica(
     assert role["rules"] == [
         {**leases, "verbs": ["create"]},
         {**leases, "resourceNames": ["mine"], "verbs": ["get", "update"]},
+        {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
     ]
+
+
+def test_a_replica_that_takes_over_may_mark_its_pod() -> None:
+    mark = {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]}
+    assert namespaced_rules(Settings(decide="any-node")) == [mark]
+    assert namespaced_rules(Settings(leader_election="mine"))[-1] == mark
 
 
 def test_without_leader_election_nothing_is_asked_for_a_lease() -> None:
@@ -155,4 +162,5 @@ def test_the_table_has_a_line_for_each_rule() -> None:
     head, *lines = output("table").splitlines()
     assert head.split() == ["ROLE", "GROUP", "RESOURCE", "VERBS"]
     assert lines[0].split() == ["ClusterRole", "nodes", "list", "watch"]
-    assert lines[-1].split() == ["Role", "coordination.k8s.io", "leases", "kindred", "get", "update"]
+    assert lines[-2].split() == ["Role", "coordination.k8s.io", "leases", "kindred", "get", "update"]
+    assert lines[-1].split() == ["Role", "pods/status", "patch"]

@@ -1,4 +1,4 @@
-"""Syncs: by WatchList, by pages, such as somebody asks for; their faults, and what they cost in requests."""
+"""Syncs: by WatchList, by pages, such as somebody asks for, or needs not to; their faults, and their requests."""
 
 import asyncio
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
+from app.feeds import reflector
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -235,7 +236,106 @@ async def test_requests_say_what_the_api_wants_of_them(server: FakeApiServer) ->
     assert watch == {**watched, "resourceVersion": str(server.store.version)}
 
 
-# By request.
+# By request: by a mark, without one by a sync.
+
+
+class Mark:
+    """A write to a pod, by which the watch is known to have come so far."""
+
+    def __init__(self, server: FakeApiServer) -> None:
+        self._server = server
+        self._pod = server.create(PODS, make_pod("own").on("n1").obj())
+        self.written = 0
+
+    async def write(self) -> str:
+        self.written += 1
+        self._pod = self._server.update(PODS, {**self._pod, "status": {"message": str(self.written)}})
+        version: str = self._pod["metadata"]["resourceVersion"]
+        return version
+
+    async def write_twice(self) -> str:
+        version = await self.write()
+        await self.write()
+        return version
+
+    async def fail(self) -> str:
+        self.written += 1
+        return ""
+
+
+@scenario()
+async def test_what_came_before_a_mark_is_shown_without_a_sync(server: FakeApiServer) -> None:
+    mark = Mark(server)
+    async with followed(server, Pod) as following:
+        await server.until_watching(PODS)
+        stall = Stall()
+        server.disturb(stall, PODS)
+        bound = server.create(PODS, make_pod("late").on("n1").obj())
+        catching_up = asyncio.create_task(following.watcher.catch_up(Pod, mark.write))
+        await asyncio.sleep(0.1)  # what must not happen meanwhile is the end
+        assert (catching_up.done(), mark.written) == (False, 1)
+        stall.release()
+        await catching_up
+        assert following.mirror.get_pod(bound["metadata"]["uid"]) is not None
+        assert following.counts().relists == {}
+
+
+@scenario()
+async def test_an_event_from_before_the_mark_does_not_show_it(server: FakeApiServer) -> None:
+    mark = Mark(server)
+    async with followed(server, Pod) as following:
+        await server.until_watching(PODS)
+
+        async def late_write() -> str:
+            """Show an event at once, hold the watch back, and change more pods."""
+            early = server.create(PODS, make_pod("early").on("n1").obj())["metadata"]["uid"]
+            await following.until(lambda: following.mirror.get_pod(early) is not None, "an event")
+            server.disturb(stall, PODS)
+            create(server, make_pod("late"))
+            return await mark.write()
+
+        stall = Stall()
+        catching_up = asyncio.create_task(following.watcher.catch_up(Pod, late_write))
+        await asyncio.sleep(0.2)  # what must not happen meanwhile is the end
+        assert not catching_up.done()
+        stall.release()
+        await catching_up
+        await following.until_equal()
+        assert following.counts().relists == {}
+
+
+@scenario()
+async def test_a_later_change_shows_the_mark_too(server: FakeApiServer) -> None:
+    mark = Mark(server)
+    async with followed(server, Pod) as following:
+        await server.until_watching(PODS)
+        await following.watcher.catch_up(Pod, mark.write_twice)
+        assert following.counts().relists == {}
+
+
+@pytest.mark.parametrize("why", ["not-written", "not-shown", "went-back"])
+@scenario()
+async def test_a_mark_that_is_not_shown_is_replaced_by_a_sync(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    monkeypatch.setattr(reflector, "_MARK_LATE", 0.2)
+    mark = Mark(server)
+    async with followed(server, Pod) as following:
+        await server.until_watching(PODS)
+        stall = Stall()
+        server.disturb(stall, PODS)
+        bound = server.create(PODS, make_pod("late").on("n1").obj())
+
+        async def went_back() -> str:
+            """Return a version from before the watch: the server was restored from a backup."""
+            await mark.write()
+            return "1"
+
+        write = {"not-written": mark.fail, "not-shown": mark.write, "went-back": went_back}[why]
+        await following.watcher.catch_up(Pod, write)
+        assert mark.written == 1
+        assert following.mirror.get_pod(bound["metadata"]["uid"]) is not None
+        assert following.counts().relists == {"asked": 1}
 
 
 @pytest.mark.parametrize("mode", ["on", "off"])
@@ -248,7 +348,7 @@ async def test_it_shows_what_a_watch_that_is_late_has_not_told(server: FakeApiSe
         server.disturb(Stall(), PODS)
         bound = server.create(PODS, make_pod("late").on("n1").obj())
         assert following.mirror.get_pod(bound["metadata"]["uid"]) is None
-        await following.watcher.resync(Pod)
+        await following.watcher.catch_up(Pod, None)
         assert following.mirror.get_pod(bound["metadata"]["uid"]) is not None
         assert following.counts().relists == {"asked": 1}
         assert following.counts().failures == {}
@@ -264,7 +364,7 @@ async def test_a_sync_under_way_is_not_enough(server: FakeApiServer) -> None:
     server.faults.add(stall, PODS, "watch-list")
     async with Following(server, Pod) as following:
         await server.until(lambda: len(server.requests.of(PODS)) == 1)
-        await following.watcher.resync(Pod)
+        await following.watcher.catch_up(Pod, None)
         assert following.counts().requests == {"watch-list": 2}
         await following.until_equal()
 
@@ -273,7 +373,7 @@ async def test_a_sync_under_way_is_not_enough(server: FakeApiServer) -> None:
 async def test_it_waits_for_a_sync_that_comes_through(server: FakeApiServer) -> None:
     async with followed(server, Pod) as following:
         fault = server.faults.add(refuse(unavailable()), PODS, times=None)
-        resyncing = asyncio.create_task(following.watcher.resync(Pod))
+        resyncing = asyncio.create_task(following.watcher.catch_up(Pod, None))
         await following.until(lambda: fault.applied >= 3, "asked again")
         assert not resyncing.done()
         server.faults.clear()
@@ -285,10 +385,10 @@ async def test_it_waits_for_a_sync_that_comes_through(server: FakeApiServer) -> 
 async def test_who_waits_no_more_changes_nothing_for_the_next(server: FakeApiServer) -> None:
     async with followed(server, Pod) as following:
         server.faults.add(Stall(before_head=True), PODS, "watch-list", times=1)
-        first = asyncio.create_task(following.watcher.resync(Pod))
+        first = asyncio.create_task(following.watcher.catch_up(Pod, None))
         await server.until(lambda: not server.faults.pending)
         first.cancel()
-        await following.watcher.resync(Pod)
+        await following.watcher.catch_up(Pod, None)
         assert first.cancelled()
         assert following.counts() == Counts(following.counts().requests, {}, {"asked": 2})
         await following.until_equal()
@@ -299,5 +399,5 @@ async def test_what_is_not_watched_cannot_be_synced(server: FakeApiServer) -> No
     seed(server)
     async with Following(server, Pod) as following:
         with pytest.raises(LookupError, match="Nodes are not watched"):
-            await following.watcher.resync(Node)
+            await following.watcher.catch_up(Node, None)
         await following.until_equal()

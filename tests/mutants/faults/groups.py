@@ -60,7 +60,7 @@ FAULTS: Final = (
     Fault(
         id="unproved-places-are-released-without-a-list",
         breaks="The watch is late with the binding of a member, and its place is given to another pod.",
-        old="            await relist()\n",
+        old="            await catch_up()\n",
         new="",
         tests=_DECISIONS,
     ),

@@ -53,10 +53,14 @@ class Clock:
     def __init__(self, time: Time, offset: float, rate: float) -> None:
         self._time = time
         self._offset = offset
-        self._rate = rate
+        self.rate: Final = rate
 
     def __call__(self) -> float:
-        return self._offset + self._rate * self._time.now
+        return self.at(self._time.now)
+
+    def at(self, time: float) -> float:
+        """Return what it shows at a time of the world."""
+        return self._offset + self.rate * time
 
     def date(self) -> datetime:
         """Return the date."""

@@ -1,5 +1,6 @@
 """The rules of the election, as client-go's leaderelection_test.go has them where it has them; and the Lease."""
 
+import math
 from datetime import UTC, datetime
 
 import msgspec
@@ -139,6 +140,86 @@ def test_the_lease_of_another_is_not_released_and_a_release_ends_the_leadership_
     assert setting.b.holds()
     next(setting.b.release())
     assert not setting.b.holds()
+
+
+# Until when an earlier leader may have decided. The clock of b is 1000 s ahead.
+
+
+def test_the_holder_of_an_unchanged_lease_decided_until_its_renew_deadline_by_any_clock() -> None:
+    setting = Setting()
+    setting.attempt(setting.a)
+    setting.time.now = 4
+    assert not setting.attempt(setting.b), "seen at 1004"
+    setting.time.now = 19
+    assert setting.b.decided_until == -math.inf
+    assert setting.attempt(setting.b)
+    assert setting.b.decided_until == pytest.approx(1004 + 10 / 0.95)
+
+
+def test_a_lease_of_another_duration_has_an_unknown_deadline() -> None:
+    setting = Setting()
+    other = candidate("c", setting.time.clock(), duration=20.0)
+    setting.attempt(other)
+    setting.attempt(setting.b)
+    setting.time.now = 20
+    assert setting.attempt(setting.b)
+    assert setting.b.decided_until == 1020
+
+
+@pytest.mark.parametrize(("landed", "until"), [(True, -math.inf), (False, 1003.0)])
+def test_who_gives_the_lease_up_tells_whether_bindings_are_under_way(*, landed: bool, until: float) -> None:
+    setting = Setting()
+    setting.attempt(setting.a)
+    setting.attempt(setting.b)
+    setting.time.now = 2
+    run(setting.a.release(landed=landed), setting.store)
+    assert setting.record().seconds == (1 if landed else 2)
+    setting.time.now = 3
+    assert setting.attempt(setting.b)
+    assert setting.b.decided_until == until
+
+
+def test_a_new_lease_tells_nothing_about_earlier_ones() -> None:
+    setting = Setting()
+    setting.time.now = 3
+    assert setting.attempt(setting.b)
+    assert setting.b.decided_until == 1003
+
+
+def test_a_lease_that_was_taken_without_an_answer_is_no_reason_to_forget_the_leader_before() -> None:
+    setting = Setting()
+    setting.attempt(setting.a)
+    setting.attempt(setting.b)
+    setting.time.now = 16
+    assert not setting.attempt(setting.b, 1), "the response to the update is lost"
+    assert setting.record().holder == "b"
+    setting.time.now = 17
+    assert setting.attempt(setting.b)
+    assert setting.b.decided_until == pytest.approx(1000 + 10 / 0.95)
+
+
+def test_who_takes_its_own_lease_again_has_its_own_decisions() -> None:
+    setting = Setting()
+    setting.attempt(setting.a)
+    before = setting.a.decided_until
+    setting.time.now = 100
+    assert not setting.a.holds()
+    assert setting.attempt(setting.a)
+    assert setting.a.decided_until == before == 0
+
+
+def test_who_does_not_stand_sees_the_lease_and_takes_none() -> None:
+    setting = Setting()
+    assert not run(setting.b.attempt(stands=False), setting.store)
+    assert setting.store.lease is None
+    setting.attempt(setting.a)
+    assert setting.b.free_at < 1000
+    assert not run(setting.b.attempt(stands=False), setting.store)
+    assert (setting.b.leader, setting.b.free_at) == ("a", 1015)
+    setting.time.now = 15
+    assert not run(setting.b.attempt(stands=False), setting.store)
+    assert setting.record().holder == "a"
+    assert setting.attempt(setting.b), "it need not see the lease for its duration again"
 
 
 # The Lease.

@@ -1,5 +1,9 @@
-"""Random elections: late and lost answers, clocks that differ, pauses, restarts; never do two lead at once."""
+"""Random elections: late and lost answers, clocks that differ, pauses, restarts; never do two lead at once.
 
+And who leads knows a time by which all others had made their last decision.
+"""
+
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -51,6 +55,7 @@ class Elections(RuleBasedStateMachine):
         self.strays: list[Request] = []  # given up by whoever sent them; the server may get them yet
         self.started = 0
         self.replicas: list[Replica] = []
+        self.decided: dict[str, float] = {}  # identity -> time of the world of its last decision that has not landed
 
     @initialize(
         clocks=st.lists(st.tuples(st.floats(0, 1e6), st.floats(0.98, 1.02)), min_size=CANDIDATES, max_size=CANDIDATES),
@@ -68,6 +73,10 @@ class Elections(RuleBasedStateMachine):
 
     @rule(seconds=SECONDS)
     def time_passes(self, seconds: float) -> None:
+        for which, replica in enumerate(self.replicas):
+            left = (replica.election.holds_until - self.clocks[which]()) / self.clocks[which].rate
+            if left > 0:  # it decides all the time
+                self.decided[replica.election.identity] = self.time.now + min(left, seconds)
         self.time.now += seconds
 
     @rule(which=WHICH)
@@ -97,10 +106,14 @@ class Elections(RuleBasedStateMachine):
         self.time_passes(back)
         self.response_comes(which)
 
-    @rule(which=WHICH)
-    def releases(self, which: int) -> None:
+    @rule(which=WHICH, landed=st.booleans())
+    def releases(self, which: int, *, landed: bool) -> None:
         replica = self.replicas[which]
-        replica.begin(replica.election.release)
+        if landed and replica.exchange is None:
+            if not replica.election.holds():
+                return  # who does not lead does not know
+            self.decided.clear()
+        replica.begin(lambda: replica.election.release(landed=landed))
 
     @rule(which=WHICH)
     def server_carries_out(self, which: int) -> None:
@@ -142,6 +155,14 @@ class Elections(RuleBasedStateMachine):
                 assert self.clocks[which]() < replica.election.others_may_acquire_at
                 others = [each for each in range(len(self.replicas)) if each != which]
                 assert [each for each in others if self._may_still_post(each)] == []
+
+    @invariant()
+    def who_leads_knows_when_the_last_decision_of_another_was_made(self) -> None:
+        for which, replica in enumerate(self.replicas):
+            if replica.election.holds():
+                others = [at for name, at in self.decided.items() if name != replica.election.identity]
+                latest = self.clocks[which].at(max(others, default=-math.inf))
+                assert latest <= replica.election.decided_until + 1e-6
 
     def _may_still_post(self, which: int) -> bool:
         return self.clocks[which]() < self.replicas[which].election.others_may_acquire_at

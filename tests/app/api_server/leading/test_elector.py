@@ -39,7 +39,7 @@ class Replica:
         self.may_catch_up = asyncio.Event()
         self.may_catch_up.set()
         self.caught_up = 0
-        election = Election(
+        election = self.election = Election(
             f"{name}_1",
             duration=DURATION,
             renew_deadline=DEADLINE,
@@ -57,13 +57,17 @@ class Replica:
         )
         self.running: asyncio.Task[None] | None = None
 
+    def retry_after(self, seconds: float) -> None:
+        self.elector._retry_period = seconds  # noqa: SLF001 - only one of the test's replicas has it
+
     def start(self) -> None:
         self.running = asyncio.create_task(self.elector.run())
 
     def _clock(self) -> float:
         return time.monotonic() + self.ahead
 
-    async def _catch_up(self) -> None:
+    async def _catch_up(self, decided_until: float) -> None:
+        assert decided_until == self.election.decided_until
         self.caught_up += 1
         await self.may_catch_up.wait()
 
@@ -91,7 +95,7 @@ async def test_the_winner_leads_once_it_has_caught_up_and_the_other_says_who_lea
         a.start()
         await until(lambda: a.caught_up == 1)
         assert not a.elector.leads()
-        assert a.elector.problem() == "the pods are listed again, to see the bindings of the previous leader"
+        assert a.elector.problem() == "it takes over, and waits for the bindings of the previous leader"
         a.may_catch_up.set()
         await until(a.elector.leads)
         assert (a.elector.problem(), a.elector.leader) == ("", "a_1")
@@ -121,6 +125,37 @@ async def test_a_lease_that_is_given_up_goes_to_the_next_who_catches_up_with_it(
         assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("b_1", 1)
         assert a.running is not None
         await asyncio.wait_for(a.running, PATIENCE)
+
+
+@scenario()
+async def test_the_lease_of_a_dead_leader_is_taken_as_soon_as_it_ends(server: FakeApiServer) -> None:
+    async with replicas(server, "a", "b") as (a, b):
+        a.start()
+        await until(a.elector.leads)
+        assert a.running is not None
+        a.running.cancel()
+        b.retry_after(100 * RETRY)
+        b.start()
+        await until(lambda: b.elector.leader == "a_1")
+        ends = b.election.free_at
+        await until(b.elector.leads)
+        assert 0 <= b.election.holds_until - DEADLINE - ends < RETRY, "between two attempts"
+        assert b.election.decided_until < ends
+
+
+@pytest.mark.parametrize(("ready", "landed", "seconds"), [(True, True, 1), (True, False, 2), (False, True, 2)])
+@scenario()
+async def test_the_next_leader_need_not_wait_if_all_bindings_have_landed_as_far_as_the_leader_knows(
+    server: FakeApiServer, *, ready: bool, landed: bool, seconds: int
+) -> None:
+    async with replicas(server, "a") as (a,):
+        if not ready:
+            a.may_catch_up.clear()
+        a.start()
+        await until(a.elector.leads if ready else lambda: a.caught_up == 1)
+        await a.elector.resign(landed=landed)
+        spec = server.objects(LEASES.path)[0]["spec"]
+        assert (spec["holderIdentity"], spec["leaseDurationSeconds"]) == ("", seconds)
 
 
 @scenario()
@@ -175,8 +210,8 @@ async def test_a_replica_whose_mirror_is_not_complete_does_not_stand(server: Fak
     async with replicas(server, "a") as (a,):
         a.stands = False
         a.start()
-        await asyncio.sleep(5 * RETRY)
-        assert len(server.requests) == 0
+        await until(lambda: len(server.requests) == 3)
+        assert {request.kind for request in server.requests} == {"get"}, "it only looks"
         a.stands = True
         await until(a.elector.leads)
         a.stands = False
@@ -217,15 +252,19 @@ async def test_an_error_of_the_server_is_tried_again_within_the_deadline(server:
         assert (a.elector.leads(), a.caught_up) == (True, 1)
 
 
+async def nothing(_: float) -> None:
+    """Catch up with nothing."""
+
+
 @scenario()
 async def test_leader_election_needs_a_namespace(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     client = ApiClient(Credentials(ClusterAccess(source="test", server=server.url, tls=None), None))
     with pytest.raises(SettingsError, match="POD_NAMESPACE=''"):
-        create_elector(Settings(), client, DEFAULTS, stands=lambda: True, catch_up=client.close)
+        create_elector(Settings(), client, DEFAULTS, stands=lambda: True, catch_up=nothing)
     monkeypatch.setenv("POD_NAMESPACE", "ours")
     monkeypatch.setenv("POD_NAME", "kindred-0")
     settings = Settings(leader_election="kindred")
-    made = [create_elector(settings, client, OFTEN, stands=lambda: True, catch_up=client.close) for _ in range(2)]
+    made = [create_elector(settings, client, OFTEN, stands=lambda: True, catch_up=nothing) for _ in range(2)]
     running = [asyncio.create_task(each.run()) for each in made]
     await until(lambda: made[0].leader == made[1].leader != "")
     assert made[0].leader.startswith("kindred-0_")

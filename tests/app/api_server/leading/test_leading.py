@@ -11,10 +11,11 @@ import pytest
 from app.settings.limits import Limits
 from tests.app.commands.test_serve import until_async
 from tests.app.feeds.following import scenario
-from tests.app.verbs.binding.binding_setting import N1, WEB, Scheduler, loner, scheduling
+from tests.app.verbs.binding.binding_setting import N1, PATIENCE, WEB, Scheduler, loner, scheduling, until
+from tests.builders import make_pod
 from tests.fake_apiserver import FakeApiServer, Stall
 from tests.fake_apiserver.resources import PODS
-from tests.fake_apiserver.single_objects import binding_path, lease_path
+from tests.fake_apiserver.single_objects import binding_path, lease_path, status_path
 
 DURATION: Final = 3.0  # seconds
 LEASE: Final = lease_path("kindred", "ours")
@@ -71,20 +72,85 @@ async def test_without_leader_election_there_is_no_word_of_it(server: FakeApiSer
         assert server.requests.of(LEASE) == []
 
 
+def start_pods(server: FakeApiServer) -> None:
+    """Make the replicas' own pods."""
+    for name in ("first", "second"):
+        server.create(PODS.path, make_pod(name).in_namespace("ours").on("n9").obj())
+
+
+@pytest.mark.parametrize("marks", [True, False])
 @scenario()
 async def test_a_new_leader_knows_what_the_one_before_has_bound_though_its_watch_does_not(
-    server: FakeApiServer,
+    server: FakeApiServer, *, marks: bool
 ) -> None:
+    if marks:
+        start_pods(server)
     async with two_replicas(server) as (first, second):
-        assert server.disturb(Stall(), PODS.path) == 2
+        stall = Stall()
+        assert server.disturb(stall, PODS.path) == 2
         bound, next_one = first.create(loner("a")), first.create(loner("b"))
+        mark = status_path("second", "ours")
         assert await first.decide(bound, "n1") == ""
         await first.service.finish()
         assert await first.bind(next_one, "n1") == "not leading: no replica leads"
+        if marks:
+            await server.until(lambda: bool(server.requests.of(mark, "patch")))
+            assert not await second.is_ready()
+            stall.release()
         await until_async(second.is_ready)
+        assert len(server.requests.of(PODS.path, "watch-list")) == (2 if marks else 4)
         assert second.is_added(bound, "n1")
         assert "does not fit on n1" in await second.bind(next_one, "n1")
         assert (first.node_of(bound), first.node_of(next_one)) == ("n1", "")
+
+
+DECIDES: Final[dict[str, Any]] = {
+    "decide": "listed-nodes",
+    "bind": False,
+    "leader_election": "kindred",
+    "limits": Limits(lease_duration=DURATION, lease_renew_deadline=2.0, lease_retry_period=0.1, settle=1.5),
+}
+
+
+@pytest.mark.parametrize("lands", [True, False])
+@scenario()
+async def test_the_next_leader_waits_for_bindings_if_some_are_under_way_at_the_end_of_the_one_before(
+    server: FakeApiServer, *, lands: bool
+) -> None:
+    start_pods(server)
+    async with (
+        scheduling(server, N1, **DECIDES, pod="ours/first") as first,
+        scheduling(server, **DECIDES, pod="ours/second", ready=False) as second,
+    ):
+        await until_async(lambda: problems_are(second, ["another replica leads: first"]))
+        pods = [first.create(loner(name)) for name in ("a", "b")]
+        assert await first.filter(pods[0], "n1") == ["n1"]
+        finishing = asyncio.create_task(first.service.finish())
+        if lands:
+            await asyncio.sleep(0.3)  # what must not happen meanwhile is the release
+            assert first.service.state.may_decide()
+            server.update(PODS.path, {**pods[0], "spec": {**pods[0]["spec"], "nodeName": "n1"}})
+        await finishing
+        ended = time.monotonic()
+        await until_async(second.is_ready)
+        assert (time.monotonic() - ended < 1.0) is lands
+        refused = await second.ask("filter", pods[1], "n1")
+        # The pod that never got its node has no place, and a second replica would give it one at most once.
+        assert bool(refused.json()["NodeNames"]) is not lands
+
+
+@scenario()
+async def test_only_pods_that_can_be_bound_are_waited_for(server: FakeApiServer) -> None:
+    server.create(PODS.path, make_pod("gated").gated("example.com/quota").obj())
+    server.create(PODS.path, make_pod("goes").terminating().obj())
+    alone = {**DECIDES, "leader_election": "off", "limits": Limits(settle=PATIENCE)}
+    async with scheduling(server, N1, **alone) as scheduler:
+        assert len(scheduler.mirror.pending) == 2
+    server.create(PODS.path, make_pod("pending").obj())
+    async with scheduling(server, **alone, ready=False) as scheduler:
+        await until(lambda: len(scheduler.mirror.pending) == 3)
+        await asyncio.sleep(0.5)
+        assert (await scheduler.readiness())["problems"] == ["waiting for earlier decisions to settle"]
 
 
 @scenario()

@@ -81,7 +81,7 @@ def test_the_lease_is_needed_in_a_namespace_and_by_name() -> None:
         Need("coordination.k8s.io", "leases", "update", "kindred", "kindred"),
     ] == [need for need in required if need.resource == "leases"]
     assert rule_of(*required[:2]) == '- {apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"]}'
-    assert 'resourceNames: ["kindred"], verbs: ["get"]' in rule_of(required[-2])
+    assert 'resourceNames: ["kindred"], verbs: ["get"]' in rule_of(required[-3])
 
 
 def test_who_may_not_ask_is_told(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class Given(Elector):
     def seconds_left(self) -> float:
         return self.ends_at - time.monotonic()
 
-    async def resign(self) -> None:
+    async def resign(self, *, landed: bool = True) -> None:  # noqa: ARG002  # it is part of the interface
         self.is_given = False
 
 
