@@ -13,6 +13,9 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.kindred import MANIFESTS
 from tests.e2e.programs import Program, free_port
 
+_DEPLOYMENT: Final = MANIFESTS / "second-scheduler" / "deployment.yaml"
+SECOND: Final = "kindred-scheduler"
+"""The Lease of the second scheduler."""
 IN_TREE: Final = "in-tree"
 """The name of no file: kube-scheduler's own defaults, without an extender."""
 _DEFAULT_NAME: Final = "default-scheduler"
@@ -32,6 +35,14 @@ def configuration(name: str, extender_url: str) -> dict[str, Any]:
             extender.pop("tlsConfig", None)
             extender.pop("enableHTTPS", None)
     return loaded
+
+
+def shipped_flags(config: Mapping[str, Any]) -> list[str]:
+    """Return the flags that the second scheduler is shipped with, for a configuration with its Lease; else none."""
+    if config.get("leaderElection", {}).get("resourceName") != SECOND:
+        return []
+    (container,) = yaml.safe_load(_DEPLOYMENT.read_text("utf-8"))["spec"]["template"]["spec"]["containers"]
+    return [flag for flag in container["command"][1:] if not flag.startswith("--config=")]
 
 
 def with_in_tree_filters(extender_url: str, *, ignorable: bool = False) -> dict[str, Any]:
@@ -60,11 +71,11 @@ class Scheduler:
         verbosity: int = 2,
         waits: bool = True,
         elects: bool = False,
-        flags: Sequence[str] = (),
+        flags: Sequence[str] | None = None,
     ) -> None:
         """Start it, and wait until it is healthy unless told otherwise. `name` is that of its files.
 
-        It takes part in an election, as the configuration says, only if it `elects`.
+        It takes part in an election, as the configuration says, only if it `elects`. `flags`: None is `shipped_flags`.
         """
         connection = {
             # What scheduler_perf of upstream sets: by default 50 requests a second are what is measured.
@@ -88,7 +99,7 @@ class Scheduler:
             # So that whoever looks for where its time goes can ask, too.
             "--authorization-always-allow-paths=/readyz,/metrics,/debug/pprof/*",
             f"-v={verbosity}",
-            *flags,
+            *(shipped_flags(config) if flags is None else flags),
         ]
         self._tls = plane.authority.client_tls()
         self.program = Program(SCHEDULER, command, plane.folder / f"{name}.log")

@@ -78,8 +78,6 @@ def kinds(lines: list[str]) -> set[str]:
 
 SETTLES = DEFAULTS.settle  # seconds
 BINDINGS_LATE = 2.5  # seconds: some are under way when the next leader has the Lease, and land while it settles
-# kube-scheduler v1.34.1 sends 16 bindings at a time, and queues the others: they land long after a leader has gone.
-BINDINGS_AT_ONCE = "--feature-gates=SchedulerAsyncAPICalls=false"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +115,7 @@ def test_the_leader_goes_and_bindings_of_its_decisions_are_under_way(
     with cluster.two_replicas(mode.settings, load.server) as (first, second, service):
         proxy = cluster.start_proxy(SCHEDULER_USER)
         proxy.binding_delay = BINDINGS_LATE
-        cluster.start_scheduler(mode.config(service.url), server=proxy.url, flags=[BINDINGS_AT_ONCE])
+        cluster.start_scheduler(mode.config(service.url), server=proxy.url)
         with load.created(mode.scheduler_name) as number:
             wait_until(lambda: decisions(first).get("assumed", 0) >= number // 4, PATIENCE, "a quarter decided")
             under_way = int(first.samples()["kindred_mirror_assumed_pods"])

@@ -65,18 +65,16 @@ _EVERY: Final = 0.02  # seconds; the kernel counts in steps of 10 ms
 CpuReader = Callable[[], float]
 
 
-def binding_times(log: bytes, year: int, prefix: str = "") -> list[float]:
-    """Return when the pods whose names begin with `prefix` were bound, in seconds since the epoch.
+def bindings(log: bytes, year: int) -> dict[str, float]:
+    """Return pod -> when it was bound, in seconds since the epoch.
 
     The log is that of klog: local time without a year.
     """
-    found = []
+    found = {}
     for *groups, name in _BOUND.findall(log):
-        if not name.startswith(prefix.encode()):
-            continue
         month, day, hour, minute, second, microsecond = map(int, groups)
         local = dt.datetime(year, month, day, hour, minute, second, microsecond)  # noqa: DTZ001  # local, as klog has it
-        found.append(local.timestamp())
+        found[name.decode()] = local.timestamp()
     return found
 
 
@@ -192,10 +190,10 @@ class Running:
     """All programs, the API server and etcd, too."""
 
     @classmethod
-    def start(cls, cluster: Cluster, plan: Plan, mode: Mode, *, waits: bool) -> "Running":
+    def start(cls, cluster: Cluster, mode: Mode, settings: Mapping[str, str], *, waits: bool) -> "Running":
         """Start it; wait until the scheduler is healthy unless told otherwise. Raises ProgramError."""
         pids = {API_SERVER: cluster.plane.api_server.pid, ETCD: cluster.plane.etcd.pid}
-        kindred = cluster.start_kindred({**mode.settings, **plan.settings}) if mode.has_extender else None
+        kindred = cluster.start_kindred({**mode.settings, **settings}) if mode.has_extender else None
         if kindred is not None:
             pids[KINDRED] = kindred.program.pid
         config = mode.config("" if kindred is None else kindred.url)
@@ -214,7 +212,7 @@ def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell
     cluster.api.create_all(path, plan.pods_of(shape, mode.scheduler_name))
     try:
         # Sampled from its start on: it binds a moment before it says that it is ready.
-        running = Running.start(cluster, plan, mode, waits=False)
+        running = Running.start(cluster, mode, plan.settings, waits=False)
         scheduler = running.scheduler
         with sampling({name: process.cpu_seconds for name, process in running.processes.items()}) as samples:
             scheduler.wait_until_healthy()
@@ -226,12 +224,13 @@ def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell
                 f"{shape.name}, {mode.name}",
                 every=0.25,
             )
-        times = binding_times(scheduler.program.log.read_bytes(), time.localtime().tm_year, f"{shape.name}-")
+        bound = bindings(scheduler.program.log.read_bytes(), time.localtime().tm_year)
+        times = [moment for name, moment in bound.items() if name.startswith(f"{shape.name}-")]
         spent = samples.spent(times[0], times[-1])
         return Cell(
             *(shape.name, mode.name, number, (number - 1) / (times[-1] - times[0])),
             {name: 1000 * seconds / (number - 1) for name, seconds in spent.items()},
-            *(_algorithm_ms(scheduler), _attempts(scheduler)),
+            *(_algorithm_ms(scheduler), attempts(scheduler)),
         )
     finally:
         cluster.stop_all()
@@ -243,7 +242,7 @@ def measure_steady(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> St
     path, stock = pods_path(shape.namespace), int(plan.rate * _STAY)
     pace = Pace(path, [*shape.measured_pods(1, mode.scheduler_name)], plan.rate, plan.steady, stock, _STAY)
     try:
-        running = Running.start(cluster, plan, mode, waits=True)
+        running = Running.start(cluster, mode, plan.settings, waits=True)
         before = running.cpu_seconds()
         with paced(cluster.plane, pace) as creating:
             samples = _sampled(running, creating, plan.steady)
@@ -285,7 +284,8 @@ def _algorithm_ms(scheduler: Scheduler) -> float:
     return 1000 * samples[f"{_ALGORITHM}_sum", ""] / samples[f"{_ALGORITHM}_count", ""]
 
 
-def _attempts(scheduler: Scheduler) -> dict[str, int]:
+def attempts(scheduler: Scheduler) -> dict[str, int]:
+    """Return its attempts so far, by result: `scheduled`, `unschedulable`, `error`."""
     found: Counter[str] = Counter()
     for (name, labels), value in scheduler.samples().items():
         result = _RESULT.search(labels)

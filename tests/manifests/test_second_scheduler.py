@@ -8,7 +8,6 @@ import yaml
 
 from app.commands.doctor.cluster_checks import gate_findings
 from app.settings.configuration import Configuration
-from app.settings.settings import Settings
 from app.verbs.scopes import decide_scopes
 from tests.manifests.chart_equality import UNSET
 from tests.manifests.conftest import DECIDE_NAMESPACES, VARIANTS, Variant
@@ -99,13 +98,14 @@ def test_neither_waits_for_the_scheduler_that_waits_for_kindred(rendered: list[M
 
 
 @each_variant
-def test_it_sends_its_bindings_at_once_in_every_release_and_no_release_is_the_default(
-    of_second_scheduler: list[Manifest],
+def test_its_gates_are_off_in_every_release_and_no_release_is_the_default(
+    of_second_scheduler: list[Manifest], configuration: Configuration
 ) -> None:
     (container,) = only(of_second_scheduler, "Deployment")["spec"]["template"]["spec"]["containers"]
     assert container["image"] == f"registry.k8s.io/kube-scheduler:{UNSET}", "which no registry has"
-    assert container["command"][2:] == ["--feature-gates=SchedulerAsyncAPICalls=false"]
-    assert not [*gate_findings(container["command"][2].partition("=")[2], Settings())]
+    assert container["command"][2:] == ["--feature-gates=SchedulerAsyncAPICalls=false,SchedulerPopFromBackoffQ=false"]
+    assert not [*gate_findings(container["command"][2].partition("=")[2], configuration.settings)]
+    assert [*gate_findings("", configuration.settings)], "it decides, so the doctor asks for one of them"
 
 
 @each_variant

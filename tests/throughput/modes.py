@@ -33,6 +33,8 @@ class Mode:
     has_extender: bool = True
     percentage: int | None = None
     """`percentageOfNodesToScore` of all profiles. None: as in the file."""
+    fields: Mapping[str, object] = field(default_factory=dict)
+    """Fields of the scheduler's configuration that differ from the file."""
     gate: str = ""
     """A feature gate of the scheduler that is switched on."""
     since: int = 0
@@ -40,7 +42,7 @@ class Mode:
 
     def config(self, extender_url: str) -> dict[str, Any]:
         """Return the scheduler's configuration."""
-        loaded = configuration(self.registration, extender_url)
+        loaded = {**configuration(self.registration, extender_url), **self.fields}
         if self.percentage is not None:
             for each in (loaded, *loaded.get("profiles", ())):
                 each["percentageOfNodesToScore"] = self.percentage
@@ -49,9 +51,9 @@ class Mode:
         return loaded
 
     @property
-    def flags(self) -> list[str]:
-        """The scheduler's flags beside those of the tests."""
-        return [f"--feature-gates={self.gate}=true"] if self.gate else []
+    def flags(self) -> list[str] | None:
+        """The scheduler's flags beside those of the tests. None: as it is shipped."""
+        return [f"--feature-gates={self.gate}=true"] if self.gate else None
 
     @property
     def scheduler_name(self) -> str:

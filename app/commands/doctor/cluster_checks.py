@@ -19,6 +19,7 @@ from app.objects.decode import DecodeError
 from app.process.json_text import encode
 from app.process.logs import one_line
 from app.scheduler_configuration.validation import UnreadableError
+from app.settings.groups import OFF
 from app.settings.settings import Settings
 from app.settings.types import AUTO, Gates
 from core.releases.release import ALL_GATES, RELEASES, Release, nearest
@@ -34,6 +35,8 @@ _EFFECTS: Final = {
     ("GenericWorkload", True): (warning, "the places of a group that could not be placed count for minutes"),
 }
 """(gate, whether it is on in kube-scheduler) -> the consequence of a difference, and how grave it is."""
+_POPS: Final = "SchedulerPopFromBackoffQ"
+"""A gate of kube-scheduler alone, on by default and not locked in all supported releases (kube_features.go)."""
 _OF_OTHERS: Final = (warning, "verdicts or scores differ")
 _REVIEWS: Final = f"/apis/{GROUP}/subjectaccessreviews"
 
@@ -177,7 +180,9 @@ async def _release_problem(credentials: Credentials, settings: Settings) -> Prob
 def gate_findings(flag: str, settings: Settings) -> Iterator[Finding]:
     """Yield a finding for each gate that differs. `flag` is the value of kube-scheduler's flag, empty without one.
 
-    A release that Kindred takes from the API server may be any of the known ones. Raises UnreadableError.
+    A release that Kindred takes from the API server may be any of the known ones. With decide, SchedulerPopFromBackoffQ
+    must be off: a pod that an extender refuses is tried again after any event, and with the gate an idle kube-scheduler
+    does not wait for its backoff (backend/queue/active_queue.go, unlockedPop). Raises UnreadableError.
     """
     try:
         scheduler: Mapping[str, bool] = TypeAdapter(Gates).validate_python(flag)
@@ -195,6 +200,9 @@ def gate_findings(flag: str, settings: Settings) -> Iterator[Finding]:
         differing = [each for each in releases if _state(each, name, ours) is not _state(each, name, theirs)]
         if differing:
             problems.append(_differs(name, differing, is_on=bool(_state(differing[-1], name, theirs))))
+    if settings.decide != OFF and scheduler.get(_POPS, True):
+        message = f"{_POPS} is on: kube-scheduler tries pods that fit nowhere again at any event, without their backoff"
+        problems.append(warning(FLAG, message, f"{FLAG}={_POPS}=false for the second kube-scheduler"))
     yield from (Finding(FEATURE_GATES, *problem, VERSIONS) for problem in problems)
 
 

@@ -139,6 +139,13 @@ FAULTS: Final = (
         tests=("test_cluster_checks.py",),
     ),
     Fault(
+        id="backoff-that-is-skipped",
+        breaks="With decide, a kube-scheduler that tries refused pods without a pause is no finding.",
+        old="if settings.decide != OFF and scheduler.get(_POPS, True):",
+        new="if settings.decide != OFF and scheduler.get(_POPS, False):",
+        tests=("test_cluster_checks.py",),
+    ),
+    Fault(
         id="policy-told-to-change-its-kind",
         breaks="The advice for a Policy of old releases is another kind, with which its extenders do not work.",
         old="if _kind(document) == _POLICY or",

@@ -226,6 +226,20 @@ def test_other_differences_are_warnings() -> None:
     assert "1.34, 1.35, 1.36: verdicts or scores differ" in ours
 
 
+WITH_DECIDE = {"decide": "listed-nodes", "decide_schedulers": ("kindred",)}
+
+
+@pytest.mark.parametrize("flag", ["", "SchedulerPopFromBackoffQ=true", "SchedulerAsyncAPICalls=false"])
+def test_with_decide_a_backoff_that_an_idle_scheduler_skips_is_a_warning(flag: str) -> None:
+    (reported,) = differing(flag, **WITH_DECIDE)
+    assert reported == (
+        "warning: SchedulerPopFromBackoffQ is on: kube-scheduler tries pods that fit nowhere again at any event, "
+        "without their backoff; --feature-gates=SchedulerPopFromBackoffQ=false for the second kube-scheduler"
+    )
+    assert differing("SchedulerPopFromBackoffQ=false", **WITH_DECIDE) == []
+    assert differing(flag) == [], "in-tree filters say which events they wait for"
+
+
 def test_gates_by_their_stage_are_not_compared() -> None:
     assert differing("AllBeta=false") == [
         "info: AllBeta is not compared: it sets gates by their stage; each gate by its name"
