@@ -274,8 +274,12 @@ class Attempts:
         """Return whether a node that fitted the pod does so now. `has_changed`: the node or its pods are others now."""
         of_volumes = pod.volumes or pod.claims_resources
         profile = self._profile if has_changed or of_volumes else self._about_pods
-        evaluation = FreshEvaluation(self.mirror, pod)
-        return bool(filter_nodes(profile, evaluation, self.mirror.batch([node])).codes[0] == 0)
+        return self.fits_any(pod, self.mirror.batch([node]), profile)
+
+    def fits_any(self, pod: Pod, batch: NodeBatch, profile: Profile | None = None) -> bool:
+        """Return whether a pod passes the filters of a profile on any node of a batch, judged afresh."""
+        verdicts = filter_nodes(profile or self._profile, FreshEvaluation(self.mirror, pod), batch)
+        return bool((verdicts.codes == 0).any())
 
     def node_for(self, each: MemberClass, pod: Pod) -> str | Verdicts:
         """Return the best node for one more member of a class, or the verdicts if no node fits."""

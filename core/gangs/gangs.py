@@ -182,7 +182,7 @@ class Gangs:
         if node is not None and self._holds(unit, pod, node, nodes):
             return self._claimed(unit, node, now)
         if self._trials.is_settled(unit, now):  # to count 500 members takes 0.6 ms
-            if unit.attempt is not None:
+            if unit.attempt is not None and unit.has_hope:
                 return self._unfinished(unit, len(unit.attempt.pods))
             return Rejected(f"group {group.key}: {unit.reason}")
         return self._placed(unit, pod, now, nodes)
@@ -206,7 +206,8 @@ class Gangs:
             self._try(each, half)
         if holding := self._holding(unit, counts, now):
             return self._rejected(unit, counts, f"waits behind group {holding}, which was overtaken too often")
-        if self._attempt(unit, members, part, nodes, again=True):
+        self._attempt(unit, members, part, nodes, again=True)
+        if unit.has_hope:
             return self._unfinished(unit, len(members))
         if unit.shortfall is not None:
             return self._rejected(unit, counts, unit.reason, unit.shortfall)
@@ -249,17 +250,15 @@ class Gangs:
 
     def _attempt(
         self, unit: Unit, members: Sequence[Pod], part: Part, nodes: NodeBatch | None = None, *, again: bool = False
-    ) -> bool:
-        """Reserve places for members without one. Return whether it is still open if they fit, see `Trials.go_on`."""
+    ) -> None:
+        """Reserve places for members without one if they fit, see `Trials.go_on`."""
         packing = self._packing(unit)
         found = self._trials.go_on(unit, members, packing, part, nodes=nodes, again=again)
-        if isinstance(found, bool):
-            if not found and unit.shortfall is not None:
-                unit.reason = shortfall_text(unit.shortfall)
-            return found
-        self._reserve(unit, found, part.now, self._rule(unit.group).timeout)
-        self._overtake(self._ahead(unit), part.now)
-        return False
+        if found is not None:
+            self._reserve(unit, found, part.now, self._rule(unit.group).timeout)
+            self._overtake(self._ahead(unit), part.now)
+        elif unit.shortfall is not None and not unit.has_hope:
+            unit.reason = shortfall_text(unit.shortfall)
 
     def _reserve(self, unit: Unit, found: Mapping[str, str], now: float, timeout: float) -> None:
         unit.reserved.update(found)
@@ -302,8 +301,7 @@ class Gangs:
 
         Return whether the attempt is still open.
         """
-        self._trials.look(unit, part.now)
-        if not (unit.has_hope or unit.attempt is not None) or not self._trials.allows(unit, part):
+        if not self._trials.is_due(unit, part):
             return False
         rule, counts = self._rule(unit.group), self._tally(unit)
         members, _ = to_place(rule, counts, len(unit.reserved))
@@ -312,7 +310,8 @@ class Gangs:
             unit.drop_attempt()
         elif not self._holding(unit, counts, part.now):
             with suppress(WorkLimitError):  # a request for a member of this gang reports the error
-                return self._attempt(unit, members, part)
+                self._attempt(unit, members, part)
+            return unit.has_hope
         return False
 
     def _resume(self, now: float) -> None:

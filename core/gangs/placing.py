@@ -18,8 +18,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
-from core.events import Kind
-from core.framework.evaluation import FreshEvaluation
 from core.gangs.attempts import Attempts, Choose, Evaluate, MemberClass, Shortfall, Steps, classes_of
 from core.gangs.packing import FewestDomains
 from core.mirror.cluster import ClusterMirror
@@ -30,7 +28,6 @@ from core.mirror.work import WorkLimitError
 from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
 from core.profile import Profile
-from core.scheduling_cycle import filter_nodes
 
 _MOST_STEPS: Final = 2_000
 _FEWEST_STEPS: Final = 100
@@ -69,8 +66,8 @@ class Gang(NamedTuple):
 class Attempt:
     """One attempt to place a gang, in parts."""
 
-    def __init__(self, attempts: Attempts, gang: Gang) -> None:
-        """Begin with the first part."""
+    def __init__(self, attempts: Attempts, gang: Gang, failed: Shortfall | None = None) -> None:
+        """Begin with the first part. With the result of one that `failed`, try its places first."""
         self.pods: Final = {pod.uid: pod for pod in gang.members}
         self.generation: Final = attempts.mirror.generation
         """Of the mirror when it began."""
@@ -85,6 +82,11 @@ class Attempt:
         self._shortfall: Shortfall | None = None
         self._steps = self._placing()
         self._found: list[tuple[Pod, str, int]] = []  # member, node, and the generation at which it was judged there
+        self._repeats = failed is not None  # these are the places of the attempt that failed
+        if failed is not None:
+            places = {pod.uid: pod.node_name for pod in failed.places if pod.uid in self.pods}
+            known = {uid: name if name in self._mirror.nodes.slots else "" for uid, name in places.items()}
+            self._found = [(self.pods[uid], known.get(uid, ""), 0) for uid in {**known, **self.pods}]
 
     @property
     def is_last_part(self) -> bool:
@@ -103,10 +105,12 @@ class Attempt:
         member that takes too much work, and ForkError if a member was decided for in the meantime.
         """
         with self._fork as fork:
-            if self._found:
-                if not self._place_again(clock, end):
-                    return None
-            else:
+            if self._found and not self._place_again(clock, end):
+                return None
+            if self._shortfall is not None and self._repeats:
+                fork.revert_to(0)
+                self._found, self._shortfall, self._repeats = [], None, False
+            if not self._found:
                 began = clock()
                 fork.resume()
                 self._bound(clock() - began, _LONGEST_RESUME)
@@ -144,11 +148,11 @@ class Attempt:
         """
         found, began, judged, generation = self._found, clock(), 0, self._mirror.generation
         for at, (pod, place, judged_at) in enumerate(found):
-            node, has_changed = place, self._mirror.nodes.infos[place].generation > judged_at
+            node, has_changed = place, not place or self._mirror.nodes.infos[place].generation > judged_at
             if has_changed and judged >= _FEWEST_AT_ONCE and clock() >= end:
                 return False
             judged += has_changed
-            if not self._attempts.fits_still(pod, place, has_changed=has_changed):
+            if not place or not self._attempts.fits_still(pod, place, has_changed=has_changed):
                 first = self._gang.of_first if pod is self._gang.members[0] else None
                 other = self._attempts.node_for(MemberClass([pod], first), pod)
                 if not isinstance(other, str):
@@ -173,30 +177,18 @@ class Placer:
     def __init__(self, mirror: ClusterMirror, profile: Profile, evaluate: Evaluate, choose: Choose) -> None:
         """Judge by the plugins of a profile. `choose` selects one of equally good nodes."""
         self._mirror = mirror
-        self._profile = profile
-        self._evaluate = evaluate
-        self._choose = choose
-
-    @property
-    def kinds(self) -> frozenset[Kind]:
+        self._attempts = Attempts(mirror, profile, evaluate, choose)
+        self.kinds: Final = frozenset(kind for each in profile.filters for kind in each.kinds)
         """The kinds of objects that can make a pod fit."""
-        return frozenset(kind for each in self._profile.filters for kind in each.kinds)
 
-    def begin(self, gang: Gang) -> Attempt:
-        """Return an attempt to place a gang, before its first part."""
-        return Attempt(Attempts(self._mirror, self._profile, self._evaluate, self._choose), gang)
-
-    def place(self, gang: Gang, now: float) -> Mapping[str, str] | Shortfall:
-        """Make an attempt in one part, see `Attempt.go_on`."""
-        found = self.begin(gang).go_on(now, lambda: 0.0, 1.0)
-        if found is None:
-            raise RuntimeError("an attempt without an end has ended")
-        return found
+    def begin(self, gang: Gang, failed: Shortfall | None = None) -> Attempt:
+        """Return an attempt to place a gang, before its first part. See Attempt."""
+        return Attempt(self._attempts, gang, failed)
 
     def fits(self, pod: Pod, node: str) -> bool:
         """Return whether a pod that is not in the mirror fits a node now."""
         batch = self._mirror.batch([node])
-        return not batch.unmirrored and bool(self._judged(pod, batch))
+        return not batch.unmirrored and self._attempts.fits_any(pod, batch)
 
     def may_fit_now(self, shortfall: Shortfall, generation: int) -> bool:
         """Return whether a node may have come since a generation for the member that had none.
@@ -215,10 +207,6 @@ class Placer:
                     with suppress(ForkError):  # its node is gone, which helps nobody
                         fork.place(pod, pod.node_name)
             try:
-                return self._judged(shortfall.pod, batch)
+                return self._attempts.fits_any(shortfall.pod, batch)
             except WorkLimitError:
                 return True  # the attempt will say so
-
-    def _judged(self, pod: Pod, batch: NodeBatch) -> bool:
-        """Return whether a pod fits any node of a batch, judged afresh."""
-        return bool((filter_nodes(self._profile, FreshEvaluation(self._mirror, pod), batch).codes == 0).any())

@@ -28,7 +28,7 @@ from core.mirror.fork import ForkError
 from core.mirror.node_info import NodeBatch
 from core.mirror.pending_pods import placing
 from core.mirror.work import WorkLimitError
-from core.objects.groups import Packing
+from core.objects.groups import SPREAD, Packing
 from core.objects.pod import Pod
 
 _PART: Final = 0.05
@@ -45,6 +45,8 @@ _LONG: Final = 2.0
 """Seconds of CPU. An attempt that has taken longer counts as one that failed."""
 _SEARCH_EVERY: Final = 5.0
 """Seconds between two searches for one gang. Attempts in between skip the search."""
+_FEW: Final = 10
+"""If an attempt has failed for so many members, the next one begins with its places."""
 _AGAIN_AFTER: Final = 5.0
 """Seconds for which a gang is rejected without an attempt while nothing that can help has changed."""
 
@@ -102,8 +104,13 @@ class Trials:
         of_present = unit.spent if unit.spent <= _LONG else 0.0  # which says nothing yet
         return not unit.has_hope, used - of_present, unit.order
 
-    def allows(self, unit: Unit, part: Part) -> bool:
-        """Return whether an attempt for a unit may begin or go on."""
+    def is_due(self, unit: Unit, part: Part, *, again: bool = False) -> bool:
+        """Return whether an attempt for a unit begins or goes on. With `again`, also without hope from time to time."""
+        self.look(unit, part.now)
+        is_again = again and part.now - unit.failed_at >= _AGAIN_AFTER
+        return (unit.has_hope or unit.attempt is not None or is_again) and self._allows(unit, part)
+
+    def _allows(self, unit: Unit, part: Part) -> bool:
         of_first, of_later = self._first_parts.used(part.now), self._later_parts.used(part.now)
         if unit.attempt is not None and unit is not part.of:
             return False
@@ -127,15 +134,16 @@ class Trials:
             unit.stop = stop._replace(generation=self._mirror.generation)
             unit.looked_at = now
             self._looks.charge(unit.group.key, self._clock() - began, now)
+        if unit.has_hope:
+            unit.drop_attempt()  # which was made without
 
     def is_settled(self, unit: Unit, now: float) -> bool:
         """Return whether a request for a member makes no attempt, for the same reason as before."""
         if unit.version_tried != unit.group.version:
             return False
-        if unit.attempt is not None:
+        if unit.attempt is not None and unit.has_hope:
             return unit.attempt.is_possible
-        self.look(unit, now)
-        is_due = now - unit.failed_at >= _AGAIN_AFTER and self.allows(unit, Part(now, 0.0))
+        is_due = self.is_due(unit, Part(now, 0.0), again=True)
         return unit.shortfall is not None and not unit.has_hope and not is_due
 
     def _may_look(self, unit: Unit, now: float) -> bool:
@@ -151,22 +159,21 @@ class Trials:
         *,
         nodes: NodeBatch | None = None,
         again: bool = False,
-    ) -> Mapping[str, str] | bool:
+    ) -> Mapping[str, str] | None:
         """Place the members, or go on with that until the part is over. Return uid -> node if they have places now.
 
-        Else return whether that is still open. If not, `unit.shortfall` is why they have none. With `again`, try them
+        Else `unit.has_hope` is whether that is open, and `unit.shortfall` is why they have none. With `again`, try them
         without hope if that was long ago. Raises WorkLimitError for a member that takes too much work.
         """
         if not self._is_of(unit, members):
             unit.drop_attempt()
-        self.look(unit, part.now)
-        is_due = unit.has_hope or unit.attempt is not None or (again and part.now - unit.failed_at >= _AGAIN_AFTER)
-        if not is_due or not self.allows(unit, part):
-            if not unit.has_hope and unit.error is not None:
-                raise unit.error.with_traceback(None)
-            return unit.has_hope
-        attempt = unit.attempt or self._begin(unit, members, packing, part.now, nodes)
-        return self._go_on(unit, attempt, part)
+        if self.is_due(unit, part, again=again):
+            attempt = unit.attempt or self._begin(unit, members, packing, part.now, nodes)
+            if (found := self._go_on(unit, attempt, part)) is not None:
+                return found
+        if not unit.has_hope and unit.error is not None:
+            raise unit.error.with_traceback(None)
+        return None
 
     def _is_of(self, unit: Unit, members: Sequence[Pod]) -> bool:
         """Return whether a unit's attempt is for as many members, which are as they were when it began."""
@@ -187,14 +194,17 @@ class Trials:
         searches = unit.searched_at is None or now - unit.searched_at >= _SEARCH_EVERY
         steps = steps_for(len(self._mirror.nodes.slots)) if searches else 0
         gang = Gang(members, nodes, steps, packing, others_on=unit.nodes(self._mirror))
-        unit.attempt, unit.version_tried = self._placer.begin(gang), unit.group.version
+        failed = unit.shortfall if unit.has_hope and packing == SPREAD and nodes is None else None
+        if failed is not None and failed.needed - failed.placed > _FEW:
+            failed = None
+        unit.attempt, unit.version_tried = self._placer.begin(gang, failed), unit.group.version
         unit.attempts += 1
         return unit.attempt
 
-    def _go_on(self, unit: Unit, attempt: Attempt, part: Part) -> Mapping[str, str] | bool:
+    def _go_on(self, unit: Unit, attempt: Attempt, part: Part) -> Mapping[str, str] | None:
         began = self._clock()
-        if attempt.is_last_part and part.end - began < _PART * 0.8:
-            return True  # it takes longer than a part
+        if unit.parts and attempt.is_last_part and part.end - began < _PART * 0.8:
+            return None  # it takes longer than a part
         found: Mapping[str, str] | Shortfall | Exception | None
         try:
             found = attempt.go_on(part.now, self._clock, part.end)
@@ -205,18 +215,18 @@ class Trials:
         unit.spent, unit.parts = unit.spent + spent, unit.parts + 1
         match found:
             case None:
-                return True
+                return None
             case ForkError():  # a member has a node now
                 unit.drop_attempt()
-                return True
+                return None
             case Shortfall():
                 unit.shortfall, unit.error = found, None
                 self._stop(unit, attempt, part.now)
-                return False
+                return None
             case WorkLimitError():
                 unit.shortfall, unit.error = None, found
                 self._stop(unit, attempt, part.now)
-                raise found
+                return None
         for each in (self._first_parts, self._later_parts):
             each.forgive(unit.group.key)
         unit.drop_attempt()

@@ -23,6 +23,7 @@ from tests.bench.command import Size
 from tests.bench.decisions import loaded, settle
 from tests.bench.live import BenchError
 from tests.bench.report import Ratio, Row, Section, Times
+from tests.core.gangs.gang_setting import place_gang
 
 AT_MOST: Final = 0.1
 """Seconds for a gang."""
@@ -62,7 +63,7 @@ class Bench:
         """Place a new gang; return the seconds of CPU. Raises BenchError if it does not fit."""
         members = [*_members(kind, next(self._numbers))]
         began = time.process_time()
-        found = self._placer.place(Gang(members, max_steps=self._steps, packing=packing), 0.0)
+        found = place_gang(self._placer, Gang(members, max_steps=self._steps, packing=packing))
         seconds = time.process_time() - began
         if isinstance(found, Shortfall):
             raise BenchError(f"{kind}: {found.placed} of {found.needed} members fit")

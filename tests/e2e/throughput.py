@@ -78,6 +78,11 @@ def bindings(log: bytes, year: int) -> dict[str, float]:
     return found
 
 
+def binding_times(log: bytes, year: int, prefix: str = "") -> list[float]:
+    """Return when the pods whose names begin with `prefix` were bound."""
+    return [at for name, at in bindings(log, year).items() if name.startswith(prefix)]
+
+
 class CpuSamples:
     """CPU seconds of programs at times since the epoch, which a thread takes while `sampling` lasts."""
 

@@ -21,7 +21,7 @@ from core.profile import full_profile
 from core.scheduling_cycle import filter_nodes
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
-from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, placer
+from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, place_gang, placer
 from tests.core.mirror.audit import audit
 
 PROFILE: Final = full_profile()
@@ -87,7 +87,7 @@ def worlds(draw: st.DrawFn) -> World:
 @given(worlds())
 def test_what_is_placed_can_be_placed_one_by_one_and_what_is_refused_not_at_all(world: World) -> None:
     mirror, members = world.mirror(), world.members()
-    found = placer(mirror).place(Gang(members, max_steps=2_000), 0.0)
+    found = place_gang(placer(mirror), Gang(members, max_steps=2_000))
     assert audit(mirror) == []
     if not isinstance(found, Shortfall):
         assert found == {uid: each.pod.node_name for uid, each in mirror.assumed.items()}
@@ -153,11 +153,11 @@ def test_a_packed_gang_has_the_fewest_domains_and_is_refused_only_if_it_is_when_
 ) -> None:
     others_on = [node.name for number, node in enumerate(world.nodes) if number == other]
     mirror, members = world.mirror(), world.members()
-    found = placer(mirror).place(Gang(members, None, 100_000, packing, others_on), 0.0)
+    found = place_gang(placer(mirror), Gang(members, None, 100_000, packing, others_on))
     assert audit(mirror) == []
     if isinstance(found, Shortfall):
         assert not mirror.assumed
-        assert isinstance(placer(mirror).place(Gang(members, max_steps=100_000), 0.0), Shortfall)
+        assert isinstance(place_gang(placer(mirror), Gang(members, max_steps=100_000)), Shortfall)
         return
     assert found == {uid: each.pod.node_name for uid, each in mirror.assumed.items()}
     replay(world.mirror(), members, found)
@@ -172,7 +172,7 @@ def test_a_packed_gang_has_the_fewest_domains_and_is_refused_only_if_it_is_when_
 @given(worlds(), st.sampled_from((0, 5, 50)))
 def test_packing_at_the_bound_of_its_search_has_never_more_nodes_than_spread(world: World, steps: int) -> None:
     spread, packed = (
-        placer(world.mirror()).place(Gang(world.members(), max_steps=steps, packing=Packing(way)), 0.0)
+        place_gang(placer(world.mirror()), Gang(world.members(), max_steps=steps, packing=Packing(way)))
         for way in (PackingWay.SPREAD, PackingWay.PACK)
     )
     if not isinstance(spread, Shortfall):

@@ -1,11 +1,12 @@
 """Gangs over a small mirror, by all rules of kube-scheduler's default profile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation
+from core.gangs.attempts import Shortfall
 from core.gangs.gangs import Gangs, Placed, Rejected, Unfinished
-from core.gangs.placing import Placer
+from core.gangs.placing import Gang, Placer
 from core.gangs.unit import UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -38,6 +39,13 @@ def placer(mirror: ClusterMirror, on_evaluation: Callable[[], None] = lambda: No
         return cache.evaluation(pod)
 
     return Placer(mirror, profile, evaluate, lambda _, best: int(best[0]))
+
+
+def place_gang(placer: Placer, gang: Gang) -> Mapping[str, str] | Shortfall:
+    """Make a whole attempt in one part."""
+    found = placer.begin(gang).go_on(0.0, lambda: 0.0, 1.0)
+    assert found is not None
+    return found
 
 
 class GangSetting:

@@ -13,12 +13,12 @@ from core.objects.pod import Pod
 from core.profile import full_profile, parse_profile
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
-from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, member, node, placer
+from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, member, node, place_gang, placer
 from tests.core.mirror.audit import audit
 
 
 def place(mirror: ClusterMirror, *pods: PodBuilder, max_steps: int = 1000) -> dict[str, str] | Shortfall:
-    found = placer(mirror).place(Gang([pod_of(pod) for pod in pods], max_steps=max_steps), 0.0)
+    found = place_gang(placer(mirror), Gang([pod_of(pod) for pod in pods], max_steps=max_steps))
     if isinstance(found, Shortfall):
         assert not mirror.assumed
     assert audit(mirror) == []
@@ -66,7 +66,7 @@ def test_a_search_that_may_take_no_step_proves_nothing() -> None:
 
 def test_the_first_member_goes_where_it_was_asked_for() -> None:
     mirror = mirror_of(*nodes(4, 4))
-    found = placer(mirror).place(Gang([pod_of(member("a")), pod_of(member("b"))], mirror.batch(["n1"])), 0.0)
+    found = place_gang(placer(mirror), Gang([pod_of(member("a")), pod_of(member("b"))], mirror.batch(["n1"])))
     assert not isinstance(found, Shortfall)
     assert found["default/a"] == "n1"
 
@@ -97,7 +97,7 @@ def placed(
 ) -> dict[str, str]:
     """Return pod -> node."""
     gang = Gang([pod_of(pod) for pod in pods], None, max_steps, packing, others_on)
-    found = placer(mirror).place(gang, 0.0)
+    found = place_gang(placer(mirror), gang)
     assert not isinstance(found, Shortfall)
     assert audit(mirror) == []
     return {uid.partition("/")[2]: name for uid, name in found.items()}
@@ -137,7 +137,7 @@ class Counted:
     def pack(self, *cpus: int) -> int:
         """Place members of these sizes; return the number of nodes."""
         members = [pod_of(member(f"m{at}", len(cpus), cpu=cpu)) for at, cpu in enumerate(cpus)]
-        found = self.placer.place(Gang(members, max_steps=1000, packing=PACK), 0.0)
+        found = place_gang(self.placer, Gang(members, max_steps=1000, packing=PACK))
         assert not isinstance(found, Shortfall)
         return len(set(found.values()))
 
@@ -168,7 +168,7 @@ def test_domains_of_members_that_have_a_node_come_first(packing: Packing, expect
 def test_what_does_not_fit_is_refused_as_if_it_were_spread_and_leaves_nothing() -> None:
     for packing in (Packing(), PACK, NEAR):
         mirror = mirror_of(*zones(a=[2], b=[2]))
-        found = placer(mirror).place(Gang([pod_of(pod) for pod in gang(5)], max_steps=1000, packing=packing), 0.0)
+        found = place_gang(placer(mirror), Gang([pod_of(pod) for pod in gang(5)], max_steps=1000, packing=packing))
         assert isinstance(found, Shortfall)
         assert (found.placed, found.needed, found.is_proved) == (4, 5, True)
         assert not mirror.assumed
@@ -178,7 +178,7 @@ def test_what_does_not_fit_is_refused_as_if_it_were_spread_and_leaves_nothing() 
 def test_the_first_member_stays_on_the_nodes_of_its_request() -> None:
     mirror = mirror_of(*zones(a=[4], b=[4]))
     members = [pod_of(pod) for pod in gang(3)]
-    found = placer(mirror).place(Gang(members, mirror.batch(["b0"]), 1000, NEAR), 0.0)
+    found = place_gang(placer(mirror), Gang(members, mirror.batch(["b0"]), 1000, NEAR))
     assert not isinstance(found, Shortfall)
     assert set(found.values()) == {"b0"}
 
@@ -187,7 +187,7 @@ def test_without_the_filter_of_resources_room_is_no_bound() -> None:
     mirror = mirror_of(node("n0", 1), node("n1", 1))
     profile = parse_profile("NodeName,NodeAffinity")
     bare = Placer(mirror, profile, lambda pod: FreshEvaluation(mirror, pod), lambda _, best: int(best[0]))
-    found = bare.place(Gang([pod_of(pod) for pod in gang(4)], max_steps=1000, packing=PACK), 0.0)
+    found = place_gang(bare, Gang([pod_of(pod) for pod in gang(4)], max_steps=1000, packing=PACK))
     assert not isinstance(found, Shortfall)
     assert len(set(found.values())) == 1
 

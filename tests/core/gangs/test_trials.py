@@ -107,9 +107,18 @@ def test_a_gang_is_placed_soon_after_a_node_has_come_for_its_last_member() -> No
     setting.work(60.0)
     assert {each.attempts for each in setting.gangs.unit_statuses(setting.now)} == {1}
     setting.see_node("new", cpu=1)
-    setting.work(3.0)
+    setting.work(0.1)  # in one part, because the other 29 have places since the last attempt
     assert len(setting.mirror.assumed) == 30
     assert audit(setting.mirror) == []
+
+
+def test_a_gang_that_does_not_fit_beside_the_places_of_the_last_attempt_gets_others() -> None:
+    setting = GangSetting(node("n0", 2))
+    gang = [member("small", cpu=1), member("large", cpu=2)]
+    setting.see(*gang)
+    assert "1 of 2 members fit; the next one, default/large" in setting.ask(gang[0])
+    setting.see_node("n1", cpu=1)
+    assert [setting.ask(pod) for pod in gang] == ["on n1", "on n0"]
 
 
 def test_what_cannot_help_has_no_gang_tried_again() -> None:

@@ -116,7 +116,7 @@ FAULTS: Final = (
         id="the-last-reason-is-repeated-though-there-is-hope",
         breaks="A gang that may fit now is refused with its old reason when a member is asked for.",
         old="return unit.shortfall is not None and not unit.has_hope and not is_due",
-        new="return unit.shortfall is not None and not is_due",
+        new="return unit.shortfall is not None",
         tests=_TRIALS,
     ),
     Fault(
@@ -124,6 +124,20 @@ FAULTS: Final = (
         breaks="Each part of an attempt for members with many terms takes a quarter of a second.",
         old="                self._bound(clock() - began, _LONGEST_RESUME)",
         new="                self._bound(clock() - began, 1.0)",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="the-places-of-the-last-attempt-are-forgotten",
+        breaks="A gang of 500 whose last member has room at last waits for a whole attempt.",
+        old="self._placer.begin(gang, failed)",
+        new="self._placer.begin(gang)",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="the-places-of-the-last-attempt-are-the-only-ones",
+        breaks="A gang that fits in another way than the last attempt tried is refused.",
+        old="            if self._shortfall is not None and self._repeats:",
+        new="            if self._shortfall is not None and not self._repeats:",
         tests=_TRIALS,
     ),
     Fault(
