@@ -16,9 +16,8 @@ from core.mirror.fork import Fork, ForkError
 from core.objects.node import UNSCHEDULABLE, Node
 from core.objects.pod import Taint
 
-_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-_OF_READY: Final = frozenset({_UNREACHABLE, "node.kubernetes.io/not-ready"})
-_NO_EXECUTE: Final = "NoExecute"
+UNREACHABLE: Final = Taint("node.kubernetes.io/unreachable", effect="NoSchedule")
+_OF_READY: Final = frozenset({UNREACHABLE.key, "node.kubernetes.io/not-ready"})
 
 
 class NodeState(Enum):
@@ -46,7 +45,7 @@ def dead(node: Node) -> Node:
     (nodeConditionToTaintKeyStatusMap, processNoExecuteTaintBaseEviction: while condition Ready is Unknown).
     """
     others = tuple(each for each in node.taints if each.key not in _OF_READY)
-    taints = (*others, Taint(_UNREACHABLE, effect="NoSchedule"), Taint(_UNREACHABLE, effect=_NO_EXECUTE))
+    taints = (*others, UNREACHABLE, replace(UNREACHABLE, effect="NoExecute"))
     conditions = {**node.conditions, "Ready": "Unknown"} if "Ready" in node.conditions else node.conditions
     return replace(node, taints=taints, conditions=conditions)
 

@@ -14,6 +14,8 @@ from tests.conformance.kinds import RUN
 from tests.conformance.results import Results
 from tests.parity.intree import InTree, Reply
 from tests.parity.random_nodes import V1
+from tests.parity.random_sequences import consistent
+from tests.parity.sequences import PLACED, difference
 from tests.parity.shrink import shrunk
 
 _NEGATIVE: Final = frozenset({"NotIn", "DoesNotExist"})
@@ -45,6 +47,8 @@ def compared(case: V1, reply: Reply, *, negative_selectors: bool) -> Comparison:
     """Compare the engine with the real plugins. `negative_selectors`: the release has kubernetes#141526 fixed."""
     if reply.expected is None:
         return Comparison(left_out="upstream panics" if reply.panic else "upstream refuses it")
+    if "queue" in case:
+        return _sequence(case, reply.expected)
     if not negative_selectors and _has_negative_selector(case["pod"]):
         return Comparison(left_out="kubernetes#141526")
     if "candidates" in reply.expected and reply.expected["prefilter"] != "Success":
@@ -55,6 +59,13 @@ def compared(case: V1, reply: Reply, *, negative_selectors: bool) -> Comparison:
     if results.left_out and not (results.passed or results.failed):
         return Comparison(left_out=", ".join(results.left_out))
     return Comparison(frozenset(results.failed), results.text() if results.failed else "")
+
+
+def _sequence(case: V1, expected: V1) -> Comparison:
+    if not consistent(case):
+        return Comparison(left_out="the two sides have different clusters")
+    text = difference(case, expected)
+    return Comparison(frozenset({PLACED}), text) if text else Comparison()
 
 
 def confirmed(case: V1, found: Comparison, intree: InTree, *, negative_selectors: bool) -> Comparison:

@@ -9,6 +9,7 @@ from tests.parity.mutation import without_shared_ports
 from tests.parity.random_devices import device_case
 from tests.parity.random_nodes import NAMESPACES, V1, device_classes, namespaces, nodes
 from tests.parity.random_pods import PRIORITIES, pod, pods_on, resize
+from tests.parity.random_sequences import sequence_case
 
 
 def plugin_case(random: Random) -> V1:
@@ -139,6 +140,7 @@ KINDS: Final[Mapping[str, Callable[[Random], V1]]] = {
     "preemption": preemption_case,
     "nominated": nominated_case,
     "devices": device_case,
+    "simulation": sequence_case,
 }
 """Kind -> the function that makes a case. `Mutator` makes the cases of `mutated` from golden ones."""
 

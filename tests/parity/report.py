@@ -41,8 +41,8 @@ class Report:
 def biting(case: V1, expected: V1) -> Iterator[str]:
     """Yield the biting plugins, whose results differ between nodes, and `all together` if the joint result does."""
     nodes = len(case["nodes"])
-    if "candidates" in expected:
-        if _is_mixed(nodes, len(expected["candidates"])) or _choice(expected):
+    if "candidates" in expected or "placed" in expected:
+        if _choice(expected, nodes):
             yield TOGETHER
         return
     for name, members in expected["plugins"].items() if "plugins" in expected else ():
@@ -67,5 +67,10 @@ def _differ(scores: Mapping[str, Any] | None) -> bool:
     return scores is not None and len(set(scores.values())) > 1
 
 
-def _choice(expected: V1) -> bool:
-    return len(expected["chosen_all_nodes"]) < len(expected["candidates"])
+def _choice(expected: V1, nodes: int) -> bool:
+    """Return whether nodes differ for a dry run of preemption, or for the pods of a queue."""
+    if "placed" in expected:
+        return len({each["node"] for each in expected["placed"]}) > 1
+    return _is_mixed(nodes, len(expected["candidates"])) or len(expected["chosen_all_nodes"]) < len(
+        expected["candidates"]
+    )

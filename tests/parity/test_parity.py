@@ -22,6 +22,8 @@ from tests.parity.intree import InTree, Reply
 from tests.parity.mutation import Mutator
 from tests.parity.random_nodes import V1
 from tests.parity.recording import allocator, instrumented
+from tests.parity.report import biting
+from tests.parity.sequences import PLACED, places
 from tests.parity.tables import cases
 
 REPLYING = """\
@@ -200,7 +202,8 @@ def test_cases_are_the_same_for_a_seed_and_an_api_server_would_accept_their_obje
     for case in found:
         nodes = {each["metadata"]["name"] for each in case["nodes"]}
         assert all(each["spec"]["nodeName"] in nodes for each in case["pods"])
-        pods = [*case["pods"], *case.get("nominated", ()), case["pod"]]
+        incoming = case["queue"] if "queue" in case else [case["pod"]]
+        pods = [*case["pods"], *case.get("nominated", ()), *incoming]
         assert len({(each["metadata"].get("namespace"), each["metadata"]["name"]) for each in pods}) == len(pods)
 
 
@@ -276,3 +279,19 @@ def test_a_recorded_call_makes_one_case_with_what_the_test_left_out(tmp_path: Pa
     assert pod["metadata"] == {"name": "pod-1", "namespace": "default", "uid": "uid-1"}
     assert case["pod"]["spec"]["containers"] == [{"name": "c"}]
     assert preempting["pdbs"] == []
+
+
+def test_a_wrong_place_of_one_pod_of_many_is_a_difference() -> None:
+    cases = ({**case_of(1, "simulation", number), "kubernetes": "1.37"} for number in range(60))
+    found = {case["what"]: (case, places(case)) for case in cases if len(case["queue"]) > 1}
+    assert len(found) == 4
+    for case, of_pods in found.values():
+        placed = [{"pod": pod, "node": node} for pod, node in of_pods.items()]
+        right, wrong = {"placed": placed}, {"placed": [{**placed[0], "node": "elsewhere"}, *placed[1:]]}
+        assert not compared(case, Reply(expected=right), negative_selectors=True).failed
+        result = compared(case, Reply(expected=wrong), negative_selectors=True)
+        assert result.failed == frozenset({PLACED})
+        assert "'elsewhere'" in result.text
+        assert [*biting(case, wrong)] == ["all together"]
+        part = {**case, "nodes": case["nodes"][1:]}
+        assert compared(part, Reply(expected=wrong), negative_selectors=True).left_out

@@ -353,6 +353,21 @@ def test_what_contradicts_the_mirror_or_the_supposition_is_refused_and_changes_n
     assert seen(mirror) == before
 
 
+def test_a_node_that_is_supposed_gone_is_unknown_and_comes_back_with_its_pods() -> None:
+    mirror = cluster()
+    derived, slot = mirror.derived(Reported), mirror.nodes.slots["n1"]
+    assert matched(mirror) == {"a": 2, "b": 1}
+    with mirror.fork() as forked:
+        forked.remove_node("n1")
+        assert "n1" not in mirror.nodes.slots
+        assert matched(mirror) == {"b": 1}
+        assert mirror.batch(["n1"]).unknown == [0]
+    pods = [PodChange(slot, each, None) for each in (FIRST, SECOND)]
+    back = [PodChange(slot, None, each) for each in (FIRST, SECOND)]
+    assert derived.changes == [*pods, NodeChange(slot, N1, None), NodeChange(slot, None, N1), *back]
+    assert matched(mirror) == {"a": 2, "b": 1}
+
+
 def test_a_supposed_node_is_known_with_the_pods_that_wait_for_it() -> None:
     mirror = cluster()
     derived, other = mirror.derived(Reported), Reported(mirror)

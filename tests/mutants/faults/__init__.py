@@ -27,6 +27,7 @@ from tests.mutants.faults import (
     printing,
     scheduler,
     selectors,
+    simulation,
     verbs,
     watch,
     why,
@@ -60,5 +61,6 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "groups": groups.FAULTS,
     "printing": printing.FAULTS,
     "dumps": dumps.FAULTS,
+    "simulation": simulation.FAULTS,
 }
 """Area -> its faults."""

@@ -30,6 +30,7 @@ type testCase struct {
 	Nodes             []*v1.Node                      `json:"nodes"`
 	Pods              []*v1.Pod                       `json:"pods"`
 	Pod               *v1.Pod                         `json:"pod"`
+	Queue             []*v1.Pod                       `json:"queue"`
 	Nominated         []*v1.Pod                       `json:"nominated"`
 	Budgets           []*policyv1.PodDisruptionBudget `json:"pdbs"`
 	Volumes           []*v1.PersistentVolume          `json:"pvs"`
@@ -60,6 +61,7 @@ type cluster struct {
 	framework framework.Framework
 	plugins   map[string]plugin
 	weights   map[string]int64
+	snapshot  *internalcache.Snapshot
 	nodes     []fwk.NodeInfo // in the order of the case; a snapshot's own is that of a map
 }
 
@@ -68,7 +70,11 @@ func newCluster(ctx context.Context, line *testCase) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{testCase: line, plugins: map[string]plugin{}, weights: map[string]int64{}}
+	if err := line.onNodes(); err != nil {
+		return nil, err
+	}
+	snapshot := internalcache.NewSnapshot(line.Pods, line.Nodes)
+	c := &cluster{testCase: line, snapshot: snapshot, plugins: map[string]plugin{}, weights: map[string]int64{}}
 	for _, each := range profile.Plugins.MultiPoint.Enabled {
 		c.weights[each.Name] = max(1, int64(each.Weight))
 	}
@@ -76,10 +82,6 @@ func newCluster(ctx context.Context, line *testCase) (*cluster, error) {
 	for name, factory := range plugins.NewInTreeRegistry() {
 		registry[name] = captured(name, factory, c.plugins)
 	}
-	if err := line.onNodes(); err != nil {
-		return nil, err
-	}
-	snapshot := internalcache.NewSnapshot(line.Pods, line.Nodes)
 	factory := newStaticFactory()
 	manager, err := draManager(ctx, factory)
 	if err != nil {
@@ -99,14 +101,20 @@ func newCluster(ctx context.Context, line *testCase) (*cluster, error) {
 	if err := factory.load(line.objects()); err != nil {
 		return nil, err
 	}
-	for _, node := range line.Nodes {
-		info, err := snapshot.NodeInfos().Get(node.Name)
+	return c, c.readNodes()
+}
+
+// readNodes takes the nodes from the snapshot.
+func (c *cluster) readNodes() error {
+	c.nodes = nil
+	for _, node := range c.testCase.Nodes {
+		info, err := c.snapshot.NodeInfos().Get(node.Name)
 		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", node.Name, err)
+			return fmt.Errorf("node %s: %w", node.Name, err)
 		}
 		c.nodes = append(c.nodes, info)
 	}
-	return c, nil
+	return nil
 }
 
 // profileOf is the default profile of the release. Only device cases have DynamicResources, and only nominated and device
@@ -162,7 +170,7 @@ func (c *testCase) onNodes() error {
 			return fmt.Errorf("pod %s is on node %q, which is not there", pod.Name, pod.Spec.NodeName)
 		}
 	}
-	if c.Pod == nil {
+	if c.Pod == nil && c.Queue == nil {
 		return errors.New("there is no incoming pod")
 	}
 	return nil
@@ -209,7 +217,10 @@ func (n nominator) NominatedPodsForNode(node string) []fwk.PodInfo {
 func nominatedPods(line *testCase) map[string][]fwk.PodInfo {
 	byNode := map[string][]fwk.PodInfo{}
 	for _, pod := range append(append([]*v1.Pod{}, line.Nominated...), line.Pod) {
-		if node := pod.Status.NominatedNodeName; node != "" && line.Nominated != nil {
+		if line.Nominated == nil {
+			break
+		}
+		if node := pod.Status.NominatedNodeName; node != "" {
 			// An invalid affinity term is an error, and the pod counts all the same: as upstream's queue has it.
 			info, _ := framework.NewPodInfo(pod)
 			byNode[node] = append(byNode[node], info)

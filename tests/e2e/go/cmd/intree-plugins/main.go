@@ -3,8 +3,8 @@
 //
 // On stdin come cases, a JSON object a line. For each a line goes to stdout: {"expected": ...} in the golden format,
 // {"panic": ...} if a plugin panicked, or {"rejected": ...} if the objects cannot be decoded or scored. Which kind of case
-// it is, its members tell: `resourceslices`, `nominated`, `pdbs`, `storageclasses`, none of them. With -release it prints
-// the release and ends. With -timed it is the other side of a benchmark, see timed.go.
+// it is, its members tell: `resourceslices`, `queue`, `nominated`, `pdbs`, `storageclasses`, none of them. With -release
+// it prints the release and ends. With -timed it is the other side of a benchmark, see timed.go.
 package main
 
 import (
@@ -92,6 +92,8 @@ func answer(ctx context.Context, line *testCase) (result map[string]any, err err
 	switch {
 	case line.DeviceSlices != nil:
 		expected, err = cluster.deviceAnswer(ctx)
+	case line.Queue != nil:
+		expected, err = cluster.sequenceAnswer(ctx)
 	case line.Nominated != nil:
 		expected = cluster.nominatedAnswer(ctx)
 	case line.Budgets != nil:

@@ -1,0 +1,252 @@
+"""What `kubectl drain` does to some nodes: what it evicts and in which rounds, what it refuses, and where the pods go.
+
+All nodes are cordoned first, and then emptied one after the other, as kubectl does. A round evicts every pod that its
+budget lets go. Their successors are placed before the next round, and each that has a place makes up for the pod that
+its budget has lost. A pod leaves at once, though it really has its grace period.
+
+Source: k8s.io/kubectl v1.36 pkg/drain/filters.go and drain.go (which pods, and in which order), k8s.io/kubernetes v1.36
+pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from core.explaining.owners import belongs_to_node
+from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import Fork
+from core.objects.kinds import ControllerRef, PodDisruptionBudget
+from core.objects.pod import Pod
+from core.simulation.facts import Leaving, bring_claims, leave
+from core.simulation.lost_nodes import NodeState, cordoned, lose
+from core.simulation.moves import Basis, Move, Workload, move_of, owner_text, workloads
+from core.simulation.orders import arrival, over_orders
+from core.simulation.placing import Outcome, Steps
+
+IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
+DELETE_LOCAL_DATA: Final = "--delete-emptydir-data"
+FORCE: Final = "--force"
+TWO_BUDGETS: Final = "it has more than one PodDisruptionBudget, and its eviction ends with an error"
+NO_BUDGET_LEFT: Final = "its PodDisruptionBudget allows no disruption, and no other pod makes up for one"
+
+
+class DrainedPod(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod on a node that is drained."""
+
+    move: Move
+    round: int = 0
+    """The round of its node in which it is evicted, in the first order. 0: it is not evicted."""
+    stays: bool = False
+    """kubectl leaves it where it is: a pod of a DaemonSet, or the mirror of a static pod."""
+    needs: Sequence[str] = ()
+    """The flags without which kubectl refuses to drain its node."""
+    budgets: Sequence[str] = ()
+    """NAMESPACE/NAME of its PodDisruptionBudgets."""
+    blocked: str = ""
+    """Why it is never evicted, in some order."""
+
+
+class Drain(msgspec.Struct, frozen=True, kw_only=True):
+    """What a drain does."""
+
+    nodes: Sequence[str]
+    pods: Sequence[DrainedPod]
+    """By node, then those that are blocked, those without a place, the others, and at last those that stay."""
+    rounds: int
+    """The most rounds of any node, in the first order."""
+    workloads: Sequence[Workload]
+    together: Sequence[str]
+    """Controllers (KIND NAMESPACE/NAME) with several replicas that all end on one node, in the first order."""
+    orders: int
+
+    @property
+    def blocked(self) -> Sequence[DrainedPod]:
+        """The pods that are never evicted. With any, the drain does not end."""
+        return [each for each in self.pods if each.blocked]
+
+    @property
+    def unplaced(self) -> Sequence[DrainedPod]:
+        """The evicted pods that come again and find no place, in some order."""
+        return [each for each in self.pods if each.move.rejected is not None]
+
+    @property
+    def needs(self) -> Sequence[str]:
+        """The flags that kubectl needs for it."""
+        return sorted({flag for each in self.pods for flag in each.needs})
+
+
+class _Run(NamedTuple):
+    """A drain in one order."""
+
+    leaving: dict[str, Leaving]
+    """uid -> the evicted pod."""
+    outcomes: list[Outcome]
+    rounds: dict[str, int]
+    blocked: dict[str, str]
+
+
+def drain(basis: Basis, names: Sequence[str]) -> Steps[Drain]:
+    """Drain nodes in this order. Nothing is left of it. Raises ForkError for an unknown node."""
+    mirror = basis.mirror
+    with mirror.fork(cache_follows=True) as fork:
+        lose(mirror, fork, names, NodeState.OUT, cordoned)
+        pods = {name: mirror.pods_on(name) for name in names}
+        siblings = _siblings(mirror, [pod for of_node in pods.values() for pod in of_node])
+        savepoint, runs = fork.savepoint(), []
+        for order in range(basis.orders):
+            runs.append((yield from _Draining(basis, fork, order).run(pods)))
+            fork.revert_to(savepoint)
+        drained = [each for name in names for each in _of_node(basis, pods[name], runs, frozenset(names))]
+    counts = {owner: len(of_owner) for owner, of_owner in siblings.items()}
+    return Drain(
+        nodes=names,
+        pods=drained,
+        rounds=max(runs[0].rounds.values(), default=0),
+        workloads=workloads(counts, [each.move for each in drained if not each.stays and not each.blocked]),
+        together=_together(siblings, runs[0]),
+        orders=basis.orders,
+    )
+
+
+class _Draining:
+    """A drain in one order, in a fork in which the nodes are cordoned."""
+
+    def __init__(self, basis: Basis, fork: Fork, order: int) -> None:
+        self._basis = basis
+        self._fork = fork
+        self._order = order
+        self._placing = basis.placing(fork, order)
+        self._allowed = {each.full_name: each.disruptions_allowed for each in budgets_of(basis.mirror)}
+        self._run = _Run({}, [], {}, {})
+
+    def run(self, pods: dict[str, list[Pod]]) -> Steps[_Run]:
+        """Empty the nodes one after the other."""
+        for of_node in pods.values():
+            yield from self._empty([each for each in of_node if not belongs_to_node(each)])
+        return self._run
+
+    def _empty(self, waiting: list[Pod]) -> Steps[None]:
+        number = 0
+        while waiting:
+            number += 1
+            evicted, waiting, charged = self._evicted(waiting)
+            if not evicted:
+                return
+            self._run.rounds.update(dict.fromkeys((each.uid for each in evicted), number))
+            leaving = leave(self._basis.mirror, self._fork, evicted, self._basis.facts)
+            bring_claims(self._basis.mirror, self._fork, leaving)
+            coming = {each.again.pod.uid: each for each in leaving if each.again is not None}
+            queue = arrival((each.again.pod for each in leaving if each.again is not None), self._order)
+            outcomes = yield from self._placing.place(queue)
+            self._run.leaving.update((each.pod.uid, each) for each in leaving)
+            self._run.outcomes.extend(outcomes)
+            for outcome in outcomes:
+                budget = charged.get(coming[outcome.pod.uid].pod.uid)
+                if outcome.is_placed and budget:
+                    self._allowed[budget] += 1
+
+    def _evicted(self, waiting: Sequence[Pod]) -> tuple[list[Pod], list[Pod], dict[str, str]]:
+        """Return the pods of one round, those that are left, and uid -> the budget that has lost a pod."""
+        evicted, left = [], []
+        charged: dict[str, str] = {}
+        for pod in waiting:
+            why = self._why_not(pod, charged)
+            if why:
+                left.append(pod)
+                self._run.blocked[pod.uid] = why
+            else:
+                evicted.append(pod)
+                self._run.blocked.pop(pod.uid, None)
+        return evicted, left, charged
+
+    def _why_not(self, pod: Pod, charged: dict[str, str]) -> str:
+        """Return why the API server refuses an eviction, or the empty text. Charges the budget."""
+        facts = self._basis.facts
+        about = facts.of_pod(pod)
+        if pod.terminating or not about.has_started:
+            return ""
+        covering = covering_budgets(self._basis.mirror, pod)
+        if not covering:
+            return ""
+        if len(covering) > 1:
+            return TWO_BUDGETS
+        of_budget = facts.of_budget(covering[0])
+        if not about.is_ready and (of_budget.always_allows_unhealthy or of_budget.is_healthy):
+            return ""
+        name = covering[0].full_name
+        if self._allowed[name] <= 0:
+            return NO_BUDGET_LEFT
+        self._allowed[name] -= 1
+        charged[pod.uid] = name
+        return ""
+
+
+def budgets_of(mirror: ClusterMirror) -> Iterable[PodDisruptionBudget]:
+    """Return all budgets."""
+    return mirror.objects(PodDisruptionBudget).values()
+
+
+def covering_budgets(mirror: ClusterMirror, pod: Pod) -> list[PodDisruptionBudget]:
+    """Return the budgets that an eviction of a pod must respect.
+
+    Unlike preemption (PodDisruptionBudget.covers), an eviction respects an empty selector, which is of all pods.
+    """
+    return [
+        each for each in budgets_of(mirror) if each.namespace == pod.namespace and each.selector.matches(pod.labels)
+    ]
+
+
+def _of_node(basis: Basis, pods: Sequence[Pod], runs: Sequence[_Run], out: frozenset[str]) -> list[DrainedPod]:
+    over = over_orders([run.outcomes for run in runs])
+    found = [_drained(basis, pod, runs, move_of(basis.mirror, _leaving(pod, runs), over, out)) for pod in pods]
+    return sorted(found, key=lambda each: (each.stays, not each.blocked, each.move.rejected is None, each.move.pod))
+
+
+def _leaving(pod: Pod, runs: Sequence[_Run]) -> Leaving:
+    return next((run.leaving[pod.uid] for run in runs if pod.uid in run.leaving), Leaving(pod, None))
+
+
+def _drained(basis: Basis, pod: Pod, runs: Sequence[_Run], move: Move) -> DrainedPod:
+    stays = belongs_to_node(pod)
+    is_of_set = pod.controller is not None and pod.controller.kind == "DaemonSet"
+    needs = [IGNORE_DAEMON_SETS] if is_of_set else []
+    if not stays:
+        needs += [DELETE_LOCAL_DATA] if basis.facts.of_pod(pod).local_data else []
+        needs += [FORCE] if pod.controller is None else []
+    return DrainedPod(
+        move=move,
+        round=runs[0].rounds.get(pod.uid, 0),
+        stays=stays,
+        needs=needs,
+        budgets=[] if stays else sorted(each.full_name for each in covering_budgets(basis.mirror, pod)),
+        blocked=next((run.blocked[pod.uid] for run in runs if pod.uid in run.blocked), ""),
+    )
+
+
+def _siblings(mirror: ClusterMirror, pods: Iterable[Pod]) -> dict[str, list[Pod]]:
+    """Return owner -> its pods on known nodes, for the owners of some pods."""
+    owners = {owner for pod in pods if (owner := owner_text(pod))}
+    found: dict[str, list[Pod]] = {owner: [] for owner in owners}
+    of_controller: dict[ControllerRef, str] = {}
+    for namespace in {pod.namespace for pod in pods if pod.controller is not None}:
+        for pod in mirror.pods.in_namespace(namespace):
+            controller = pod.controller
+            if controller is None or pod.terminating or pod.node_name not in mirror.nodes.slots:
+                continue
+            if controller not in of_controller:
+                of_controller[controller] = owner_text(pod)
+            if of_controller[controller] in owners:
+                found[of_controller[controller]].append(pod)
+    return found
+
+
+def _together(siblings: Mapping[str, Sequence[Pod]], run: _Run) -> list[str]:
+    """Return the owners with several replicas that all end on one node."""
+    after: dict[str, list[str]] = {}
+    for outcome in run.outcomes:
+        if outcome.is_placed:
+            after.setdefault(owner_text(outcome.pod), []).append(outcome.node)
+    for owner, nodes in after.items():
+        nodes += [each.node_name for each in siblings.get(owner, ()) if each.uid not in run.leaving]
+    return sorted(owner for owner, nodes in after.items() if owner and len(nodes) > 1 and len({*nodes}) == 1)

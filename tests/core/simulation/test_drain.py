@@ -1,0 +1,189 @@
+"""A drain: what is evicted in which round, what stays or is refused, and where the pods go."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import ForkError
+from core.objects.kinds import PodDisruptionBudget
+from core.objects.labels import EVERYTHING, parse_selector
+from core.objects.pod import Pod
+from core.simulation.drain import NO_BUDGET_LEFT, TWO_BUDGETS, Drain, DrainedPod, drain
+from core.simulation.facts import Again, BudgetFacts, MirrorFacts, PodFacts
+from core.simulation.moves import Basis
+from core.simulation.orders import Chance
+from core.simulation.placing import Fate, finished
+from tests.builders import labelled, make_pod
+from tests.core.decoded import mirror_of, pod_of
+from tests.core.mirror.audit import audit
+from tests.core.simulation.setting import HOSTNAME, node, replica, schedulers
+
+
+class Known(MirrorFacts):
+    """Facts of some pods by name, and of all budgets."""
+
+    def __init__(self, pods: Mapping[str, PodFacts] | None = None, budget: BudgetFacts | None = None) -> None:
+        self._pods = pods or {}
+        self._budget = budget or BudgetFacts()
+
+    def of_pod(self, pod: Pod) -> PodFacts:
+        """Return what is known of a pod."""
+        return self._pods.get(pod.name, PodFacts())
+
+    def of_budget(self, _budget: PodDisruptionBudget) -> BudgetFacts:
+        """Return what is known of the budgets."""
+        return self._budget
+
+
+NOTHING_MORE: Final = Known()
+
+
+def drained(mirror: ClusterMirror, *names: str, facts: MirrorFacts = NOTHING_MORE, orders: int = 1) -> Drain:
+    """Drain nodes; nothing is left of it."""
+    before = mirror.dump(), mirror.generation
+    found = finished(drain(Basis(mirror, schedulers(mirror), facts, orders), names))
+    assert (mirror.dump(), mirror.generation) == before
+    assert audit(mirror) == []
+    return found
+
+
+def by_name(found: Drain) -> dict[str, DrainedPod]:
+    return {each.move.pod.partition("/")[2]: each for each in found.pods}
+
+
+def budget(name: str, allowed: int, **labels: str) -> PodDisruptionBudget:
+    selector = parse_selector(labels, ()) if labels else EVERYTHING
+    return PodDisruptionBudget(namespace="default", name=name, selector=selector, disruptions_allowed=allowed)
+
+
+def with_budgets(*budgets: PodDisruptionBudget, replicas: int = 3, room: int = 4) -> ClusterMirror:
+    pods = [replica(f"r{number}").on("n1") for number in range(replicas)]
+    mirror = mirror_of(node("n1", cpu=8), node("n2", cpu=room), *pods)
+    for each in budgets:
+        mirror.apply(ClusterEvent("Add", each))
+    return mirror
+
+
+def test_what_stays_what_needs_a_flag_and_what_goes_where() -> None:
+    daemon, static = make_pod("d").owned_by("DaemonSet", "d", "d"), make_pod("s-n1")
+    pods = [each.on("n1") for each in (daemon, static, make_pod("bare"), replica("r"), replica("huge", cpu=7))]
+    mirror = mirror_of(node("n1", cpu=9), node("n2", cpu=2), *pods)
+    found = drained(mirror, "n1", facts=Known({"r": PodFacts(local_data=True)}))
+    pods_found = by_name(found)
+    assert [each.move.pod for each in found.pods] == [
+        "default/huge",
+        "default/bare",
+        "default/r",
+        "default/d",
+        "default/s-n1",
+    ]
+    assert found.needs == ["--delete-emptydir-data", "--force", "--ignore-daemonsets"]
+    assert {name for name, each in pods_found.items() if each.stays} == {"d", "s-n1"}
+    assert (pods_found["r"].move.node, pods_found["r"].move.is_copy, pods_found["r"].round) == ("n2", True, 1)
+    assert pods_found["bare"].move.stays_away == "no controller makes it again"
+    (huge,) = found.unplaced
+    assert huge.move.rejected is not None
+    assert (huge.move.rejected.fate, huge.move.rejected.nodes) == (Fate.UNSCHEDULABLE, 2)
+    assert huge.move.rejected.reasons == {"Insufficient cpu": 1, "node(s) were unschedulable": 1}
+    assert [(each.owner, each.replicas, each.left, each.again, each.remaining) for each in found.workloads] == [
+        ("Deployment default/web", 2, 2, 1, 1),
+    ]
+    assert not found.blocked
+
+
+def test_budgets_let_pods_go_in_rounds_while_others_make_up_for_them() -> None:
+    found = drained(with_budgets(budget("web", 1, app="web")), "n1")
+    assert sorted(each.round for each in found.pods) == [1, 2, 3]
+    assert (found.rounds, found.blocked) == (3, [])
+    assert [each.budgets for each in found.pods] == [["default/web"]] * 3
+    assert drained(with_budgets(budget("web", 3, app="web")), "n1").rounds == 1
+
+
+def test_a_pod_without_a_place_ends_the_rounds_of_its_budget() -> None:
+    found = drained(with_budgets(budget("web", 1, app="web"), room=1), "n1")
+    assert [(each.round, each.blocked) for each in sorted(found.pods, key=lambda each: each.move.pod)] == [
+        (1, ""),
+        (2, ""),
+        (0, NO_BUDGET_LEFT),
+    ]
+    assert len(found.unplaced) == 1
+    assert [each.blocked for each in drained(with_budgets(budget("web", 0)), "n1").pods] == [NO_BUDGET_LEFT] * 3
+
+
+def test_two_budgets_are_an_error_and_one_of_another_namespace_is_none() -> None:
+    both = with_budgets(budget("one", 9, app="web"), budget("two", 9))
+    assert {each.blocked for each in drained(both, "n1").pods} == {TWO_BUDGETS}
+    elsewhere = PodDisruptionBudget(namespace="other", name="web", selector=EVERYTHING)
+    assert drained(with_budgets(elsewhere), "n1").rounds == 1
+
+
+@pytest.mark.parametrize(
+    ("about", "of_budget", "goes"),
+    [
+        (PodFacts(), BudgetFacts(), False),
+        (PodFacts(has_started=False), BudgetFacts(is_healthy=False), True),
+        (PodFacts(is_ready=False), BudgetFacts(), True),
+        (PodFacts(is_ready=False), BudgetFacts(is_healthy=False), False),
+        (PodFacts(is_ready=False), BudgetFacts(is_healthy=False, always_allows_unhealthy=True), True),
+    ],
+)
+def test_a_pod_that_is_not_ready_may_go_without_its_budget(
+    about: PodFacts, of_budget: BudgetFacts, *, goes: bool
+) -> None:
+    mirror = with_budgets(budget("web", 0, app="web"), replicas=1)
+    (found,) = drained(mirror, "n1", facts=Known({"r0": about}, of_budget)).pods
+    assert (found.round, found.blocked) == ((1, "") if goes else (0, NO_BUDGET_LEFT))
+
+
+def test_a_terminating_pod_goes_without_its_budget_and_its_successor_is_there_already() -> None:
+    mirror = mirror_of(node("n1"), node("n2"), replica("r").on("n1").terminating())
+    mirror.apply(ClusterEvent("Add", budget("web", 0, app="web")))
+    (found,) = drained(mirror, "n1").pods
+    assert (found.round, found.move.node) == (1, "")
+    assert "made another one" in found.move.stays_away
+
+
+def test_the_nodes_are_all_cordoned_and_emptied_one_after_the_other() -> None:
+    pods = [replica("a").on("n1"), replica("b").on("n2")]
+    found = drained(mirror_of(node("n1"), node("n2"), node("n3", cpu=1), *pods), "n1", "n2")
+    assert [(each.move.pod, each.move.node) for each in found.pods] == [("default/a", "n3"), ("default/b", "")]
+    with pytest.raises(ForkError, match="node none is not there"):
+        drained(mirror_of(node("n1")), "none")
+
+
+def test_a_pod_that_tolerates_the_cordon_comes_back() -> None:
+    pod = replica("r").toleration("node.kubernetes.io/unschedulable", "Exists").node_selector({HOSTNAME: "n1"}).on("n1")
+    (found,) = drained(mirror_of(node("n1"), node("n2"), pod), "n1").pods
+    assert (found.move.node, found.move.returns, found.move.rejected) == ("n1", True, None)
+
+
+def test_replicas_that_end_on_one_node_are_named() -> None:
+    pods = [replica("a").on("n1"), replica("b").on("n2"), replica("c", "alone").on("n1"), make_pod("bare").on("n1")]
+    mirror = mirror_of(node("n1", cpu=4), node("n2", cpu=4), *pods, replica("d", "more").on("n2").terminating())
+    assert drained(mirror, "n1").together == ["Deployment default/web"]
+
+
+def test_over_several_orders_chance_is_shown() -> None:
+    pods = [replica("small", "small").on("n1"), replica("large", "large", cpu=2).on("n1")]
+    found = drained(mirror_of(node("n1", cpu=4), node("n2", cpu=2), *pods), "n1", orders=8)
+    assert {each.move.placed for each in found.pods} == {Chance.SOMETIMES}
+    assert (found.orders, len(found.unplaced)) == (8, 2)
+
+
+def test_the_owners_template_is_what_comes_again() -> None:
+    class Templates(MirrorFacts):
+        """The owner's template asks for more than the running pod."""
+
+        def comes_again(self, pod: Pod) -> Again | str:
+            """Return a pod of the template."""
+            return Again(pod_of(replica(f"{pod.name}-2", cpu=3).uid(f"new/{pod.uid}")))
+
+    pod = replica("r").on("n1").spread(HOSTNAME, labelled(app="web"))
+    mirror = mirror_of(node("n1"), node("n2", cpu=2), pod)
+    (found,) = drained(mirror, "n1", facts=Templates()).pods
+    assert found.move.rejected is not None
+    assert not found.move.is_copy
+    assert found.move.rejected.reasons["Insufficient cpu"] == 1
