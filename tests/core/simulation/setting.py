@@ -19,7 +19,7 @@ HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 
 
-def node(name: str, cpu: int = 2, zone: str = "a") -> NodeBuilder:
+def node(name: str, cpu: int | str = 2, zone: str = "a") -> NodeBuilder:
     """Return a node with some CPUs, on which many pods have room."""
     return make_node(name).label(HOSTNAME, name).label(ZONE, zone).allocatable(cpu=cpu, memory="8Gi", pods=20)
 

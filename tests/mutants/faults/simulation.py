@@ -110,4 +110,32 @@ FAULTS: Final = (
         new="return by_owner\n\n\ndef _owner(",
         tests=("core/simulation/test_placing.py",),
     ),
+    Fault(
+        id="copies-keep-taints-of-the-start",
+        breaks="A node that is added has the taints with which it starts, or those of the trouble of the copied one.",
+        old="taints=tuple(each for each in node.taints if not (is_trouble(each) or is_leaving(each)))",
+        new="taints=self._node.taints",
+        tests=("core/simulation/test_capacity.py",),
+    ),
+    Fault(
+        id="node-that-does-not-help-stays",
+        breaks="A node is counted that was added for a pod that does not fit there either.",
+        old="            self.names.append(name)\n            return outcome\n",
+        new="            return outcome\n        self.names.append(name)\n",
+        tests=("core/simulation/test_capacity.py",),
+    ),
+    Fault(
+        id="replicas-share-their-claims",
+        breaks="All replicas have the claims of the first one.",
+        old='renamed = {each.name: f"{each.name}{suffix}" for each in template.claims}',
+        new="renamed = {each.name: each.name for each in template.claims}",
+        tests=("core/simulation/test_capacity.py",),
+    ),
+    Fault(
+        id="pending-pods-forgotten",
+        breaks="Replicas take the place of pods that were there first.",
+        old="pending = yield from self._all(arrival(waiting, self._order))",
+        new="pending = yield from self._all([])",
+        tests=("core/simulation/test_capacity.py",),
+    ),
 )

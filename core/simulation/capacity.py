@@ -1,0 +1,239 @@
+"""How many more pods fit, after those that are pending now: of one template, or of several in turns.
+
+With a node to copy, a node like it is added whenever a pod fits nowhere, until the pods have places or another node
+does not help. The new node has a hostname of its own, the pods of DaemonSets that want it, and no taints of its start.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import Fork
+from core.objects.node import ZONE
+from core.objects.pod import Pod, PodClaim, PodVolume
+from core.objects.volumes import PersistentVolumeClaim
+from core.simulation.facts import copy_of_pod
+from core.simulation.moves import Basis, Rejected, rejected
+from core.simulation.new_nodes import NewNodes, NodeLike
+from core.simulation.orders import arrival
+from core.simulation.placing import Outcome, Placing, Steps, alike
+
+POOL_LABELS: Final = (
+    "karpenter.sh/nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "node.kubernetes.io/instance-type",
+)
+"""Labels whose values are the pools of nodes, the first that a node has counts."""
+MOST: Final = 1_000_000
+"""How many replicas are placed at most."""
+_AT_ONCE: Final = 1_000
+
+
+class Template(NamedTuple):
+    """What a replica is like."""
+
+    pod: Pod
+    """Without a node."""
+    share: int = 1
+    """How many of a turn are of this template, at least 1."""
+    claims: Sequence[PersistentVolumeClaim] = ()
+    """Claims that each replica gets for itself, named as in the volumes of `pod`."""
+    most: int | None = None
+    """How many more the quotas of its namespace allow. None: any number."""
+    quota: str = ""
+    """Which quota that is, and by how much."""
+
+
+class Fill(msgspec.Struct, frozen=True, gc=False):
+    """How much of a resource is requested, of all nodes together. cpu is in millicores."""
+
+    requested: int
+    allocatable: int
+
+
+class Capacity(msgspec.Struct, frozen=True, kw_only=True):
+    """How many more pods fit."""
+
+    placed: int
+    """In the first order, up to the number that was asked for."""
+    least: int
+    most: int
+    """The least and the most over all orders."""
+    by_template: Sequence[int]
+    by_zone: Mapping[str, int]
+    by_pool: Mapping[str, int]
+    stopped_at: int = -1
+    """The template whose next replica has no place. -1: none."""
+    rejected: Rejected | None = None
+    """Why it has none."""
+    quota: str = ""
+    """The quota that allows no more."""
+    pending_placed: int = 0
+    pending_unplaced: Sequence[tuple[str, Rejected]] = ()
+    """NAMESPACE/NAME of the pending pods that find no place, in the first order."""
+    fill: Mapping[str, Fill] = {}
+    """Resource -> how full the cluster is then, in the first order."""
+    added: Sequence[str] = ()
+    """The nodes that were added, in the first order."""
+    added_zone: str = ""
+    orders: int = 1
+
+
+class _Run(NamedTuple):
+    outcomes: list[tuple[int, Outcome]]
+    """(template, outcome) of the replicas that have a place."""
+    pending: list[Outcome]
+    stopped_at: int
+    rejected: Rejected | None
+    quota: str
+    fill: Mapping[str, Fill]
+    added: Sequence[str]
+    zones: Mapping[str, int]
+    pools: Mapping[str, int]
+
+
+def capacity(
+    basis: Basis, templates: Sequence[Template], number: int | None = None, *, like: NodeLike | None = None
+) -> Steps[Capacity]:
+    """Place replicas after the pending pods, up to a number or until one fits nowhere. Nothing is left of it.
+
+    Without templates, only the pending pods are placed. Raises ForkError if there is no node to copy.
+    """
+    runs = []
+    with basis.mirror.fork(cache_follows=True) as fork:
+        for order in range(basis.orders):
+            savepoint = fork.savepoint()
+            runs.append((yield from _Filling(basis, fork, order, like).run(templates, number)))
+            fork.revert_to(savepoint)
+    first, counts = runs[0], [len(run.outcomes) for run in runs]
+    of_template = Counter(template for template, _ in first.outcomes)
+    return Capacity(
+        placed=counts[0],
+        least=min(counts),
+        most=max(counts),
+        by_template=[of_template[index] for index in range(len(templates))],
+        by_zone=first.zones,
+        by_pool=first.pools,
+        stopped_at=first.stopped_at,
+        rejected=first.rejected,
+        quota=first.quota,
+        pending_placed=sum(each.is_placed for each in first.pending),
+        pending_unplaced=[(each.pod.full_name, rejected(each)) for each in first.pending if not each.is_placed],
+        fill=first.fill,
+        added=first.added,
+        added_zone="" if like is None else like.zone_in(basis.mirror),
+        orders=basis.orders,
+    )
+
+
+class _Filling:
+    """One order."""
+
+    def __init__(self, basis: Basis, fork: Fork, order: int, like: NodeLike | None) -> None:
+        self._mirror = basis.mirror
+        self._fork = fork
+        self._order = order
+        self._placing: Placing = basis.placing(fork, order)
+        self._new = None if like is None else NewNodes(basis, fork, self._placing, like)
+        self._placed: list[tuple[int, Outcome]] = []
+
+    def run(self, templates: Sequence[Template], number: int | None) -> Steps[_Run]:
+        """Place pending pods, then replicas."""
+        waiting = [each for each in self._mirror.pending if not self._mirror.is_mirrored(each.uid)]
+        pending = yield from self._all(arrival(waiting, self._order))
+        stopped_at, why, quota = -1, None, ""
+        left = MOST if number is None else min(number, MOST)
+        turns = _turns(templates)
+        while left > 0 and templates:
+            size = min(left, _AT_ONCE) if len(templates) == 1 else 1
+            for template, pods, quota in self._next(templates, turns, size):
+                outcomes = yield from self._all(pods)
+                self._placed += [(template, each) for each in outcomes if each.is_placed]
+                left -= len(pods)
+                over = next((each for each in outcomes if not each.is_placed), None)
+                if over is not None or quota:
+                    stopped_at, why, left = template, None if over is None else rejected(over), 0
+        return self._finished(pending, stopped_at, why, "" if why is not None else quota)
+
+    def _next(
+        self, templates: Sequence[Template], turns: Iterator[int], size: int
+    ) -> Iterator[tuple[int, list[Pod], str]]:
+        """Yield the next replicas of one template, and the quota that allows no more after them."""
+        at = next(turns)
+        template = templates[at]
+        before = sum(each == at for each, _ in self._placed)
+        allowed = size if template.most is None else min(size, template.most - before)
+        pods = [self._replica(at, template, before + each) for each in range(allowed)]
+        yield at, pods, template.quota or "a quota" if allowed < size else ""
+
+    def _replica(self, at: int, template: Template, number: int) -> Pod:
+        suffix = f"-{at}-{number}"
+        pod = copy_of_pod(template.pod, suffix)
+        renamed = {each.name: f"{each.name}{suffix}" for each in template.claims}
+        if not renamed:
+            return pod
+        pod = replace(pod, volumes=tuple(_renamed(each, renamed) for each in template.pod.volumes))
+        for claim in template.claims:
+            owner = None if claim.controller is None else replace(claim.controller, name=pod.name, uid=pod.uid)
+            made = replace(claim, name=renamed[claim.name], uid=f"{pod.uid}/{claim.name}", controller=owner)
+            self._fork.add_object(made)
+        return pod
+
+    def _all(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
+        """Place pods, with more nodes where they may be added and help."""
+        if self._new is None:
+            return (yield from self._placing.place(pods))
+        found: list[Outcome] = []
+        for pod in pods:
+            if found and not found[-1].is_placed and alike(found[-1].pod, pod):
+                found.append(found[-1]._replace(pod=pod))
+                continue
+            (outcome,) = yield from self._placing.place([pod])
+            if outcome.rejection is not None:
+                outcome = (yield from self._new.placed(pod)) or outcome
+            found.append(outcome)
+        return found
+
+    def _finished(self, pending: list[Outcome], stopped_at: int, why: Rejected | None, quota: str) -> _Run:
+        zones: Counter[str] = Counter()
+        pools: Counter[str] = Counter()
+        for _, outcome in self._placed:
+            info = self._mirror.nodes.infos[outcome.node]
+            labels = {} if info.node is None else info.node.labels
+            zones[labels.get(ZONE, "")] += 1
+            pools[next((labels[key] for key in POOL_LABELS if key in labels), "")] += 1
+        added = [] if self._new is None else self._new.names
+        fill = _fill(self._mirror, self._fork, added)
+        return _Run(self._placed, pending, stopped_at, why, quota, fill, added, dict(zones), dict(pools))
+
+
+def _renamed(volume: PodVolume, names: Mapping[str, str]) -> PodVolume:
+    return replace(volume, name=names.get(volume.name, volume.name)) if isinstance(volume, PodClaim) else volume
+
+
+def _turns(templates: Sequence[Template]) -> Iterator[int]:
+    """Yield the template of each replica, without end."""
+    turn = [at for at, template in enumerate(templates) for _ in range(template.share)]
+    return (turn[number % len(turn)] for number in count())
+
+
+def _fill(mirror: ClusterMirror, fork: Fork, added: Sequence[str]) -> dict[str, Fill]:
+    """Return how full the cluster is with the placed pods and the added nodes."""
+    figures = mirror.figures
+    requested: Counter[str] = Counter(figures.guaranteed_requested)
+    requested.update(figures.best_effort_requested)
+    allocatable: Counter[str] = Counter(figures.guaranteed_allocatable)
+    for pod in fork.placed:
+        requested.update(pod.requests)
+        requested["pods"] += 1
+    for name in added:
+        node = mirror.nodes.infos[name].node
+        allocatable.update({} if node is None else node.allocatable)
+    return {name: Fill(requested[name], amount) for name, amount in sorted(allocatable.items())}
