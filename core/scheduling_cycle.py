@@ -36,6 +36,7 @@ class NominatedRejection(msgspec.Struct, frozen=True, gc=False):
     """The nominated pods that count on the node, whether or not they contribute to the failure."""
 
 
+_NOWHERE: Final[IntpArray] = np.empty(0, np.intp)
 NO_REJECTIONS: Final[Mapping[int, NominatedRejection]] = MappingProxyType({})
 
 
@@ -173,6 +174,8 @@ def choose_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> 
         if best is not None:
             return best, None
     verdicts = filter_nodes(profile, evaluation, batch)
+    if 0 not in verdicts.found():
+        return _NOWHERE, verdicts
     return best_nodes(profile.scores, evaluation, batch, (verdicts.codes == 0).nonzero()[0]), verdicts
 
 

@@ -26,9 +26,10 @@ A bound pod gets its own node or none. kube-scheduler asks about it if the kubel
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from app.scheduler_configuration.schema import CLAIMS
 from app.settings.settings import variable_of
@@ -49,7 +50,7 @@ from app.verbs.wire_out import (
 )
 from core.device_ranking import DeviceRanking
 from core.equivalence.cache import Evaluations, set_apart
-from core.framework.interface import AnyFilter, Status, Verdicts
+from core.framework.interface import AnyFilter, FilterPlugin, Status, Verdicts
 from core.gangs.attempts import Choose
 from core.gangs.gangs import Gangs, Placed, Unfinished
 from core.mirror.cluster import ClusterMirror
@@ -92,7 +93,7 @@ class InTreeNeeds:
         self._mirror = mirror
         self._claims_scheduler = claims_scheduler
         self._groups_scheduler = groups_scheduler
-        self._filters = filters
+        self._filters = [each for each in filters if type(each).device_needs is not FilterPlugin.device_needs]
 
     def in_tree_plugin_needed(self, pod: Pod) -> str:
         """Return why Kindred cannot decide for a pod, in one line with the remedy. Empty if it can."""
@@ -154,7 +155,7 @@ class InTreeNeeds:
         return ""
 
 
-class _Attempt(NamedTuple):
+class _Attempt(msgspec.Struct, frozen=True, gc=False):
     """The pod to decide for, and what the decision follows from."""
 
     args: ExtenderArgs
@@ -282,7 +283,7 @@ class Decider:
         if problem := self._needs.in_tree_plugin_needed(request.pod):
             return _error(problem, request.pod, request.effects)
         with set_apart(self._mirror, request.pod) as apart:
-            return self._decided(request._replace(cached=request.cached and not apart))
+            return self._decided(replace(request, cached=request.cached and not apart))
 
     def _bound(self, pod: Pod) -> Pod | None:
         """Return a bound pod as the watch shows it, else as the request has it. None for a pod without a node."""

@@ -108,7 +108,7 @@ def names_text(names: NameTexts) -> bytes:
 def failed_nodes(names: NameTexts, verdicts: Verdicts) -> FailedNodes:
     """Return the nodes of the request that failed, with their reasons."""
     texts: dict[bool, list[bytes | bytearray]] = {True: [], False: []}
-    for code in np.bincount(verdicts.codes).nonzero()[0].tolist():
+    for code in verdicts.found():
         if not code:  # success
             continue
         status = verdicts.statuses[code]
@@ -219,6 +219,7 @@ def _node_list_pieces(node_list: NodeList, passed: Iterable[int]) -> Iterator[by
 # each pod that fits nowhere. The scheduler does not check the names in FailedNodes, so one entry is enough for all
 # nodes.
 
+_FIRST: Final = np.zeros(1, np.intp)
 MAX_NODES_SINGLY: Final = 100
 """Up to this number of nodes each node has its own reason, so that the scheduler's message is the in-tree one."""
 
@@ -245,17 +246,15 @@ def reasons(
     With `all_resolvable` false, no other node is resolvable, and kube-scheduler tries no preemption. Without filters,
     preemption finds no victim, takes as long as the rest of the attempt, and adds a line for each node to the message.
     """
-    position = judged.position(nominated)
+    position = judged.position(nominated) if nominated else -1
     if judged is requested and len(judged) <= MAX_NODES_SINGLY:
         return failed_nodes(judged.name_json(), verdicts if all_resolvable else _unresolvable_but(position, verdicts))
     if position >= 0:
         name, resolvable = judged.name_json()[position], verdicts.status(position).code is Code.UNSCHEDULABLE
     else:
-        codes = verdicts.codes
-        name = requested.name_json()[0]
+        name = requested.part(_FIRST).name_json()[0]
         resolvable = all_resolvable and any(
-            status.code is Code.UNSCHEDULABLE and bool((codes == code).any())
-            for code, status in enumerate(verdicts.statuses)
+            verdicts.statuses[code].code is Code.UNSCHEDULABLE for code in verdicts.found()
         )
     entry, nothing = _entry(name, reasons_text(verdicts)), memoryview(b"")
     return FailedNodes(entry, nothing) if resolvable else FailedNodes(nothing, entry)
@@ -263,7 +262,7 @@ def reasons(
 
 def reason_of_all(requested: NodeBatch, reason: str) -> FailedNodes:
     """Return the one entry for all nodes, with a reason that no node causes and no preemption resolves."""
-    return FailedNodes(memoryview(b""), _entry(requested.name_json()[0], reason))
+    return FailedNodes(memoryview(b""), _entry(requested.part(_FIRST).name_json()[0], reason))
 
 
 def _entry(name: bytes, reason: str) -> memoryview:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from core.equivalence.classes import NOT_STORED, ClassEntry, Unfit
-from core.equivalence.ranking import NEVER, RankRequest
+from core.equivalence.ranking import NEVER, PASSED, RankRequest
 from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Row, cacheable_codes, counters_unchanged
 from core.equivalence.validity import Validities, Validity
 from core.framework.evaluation import Evaluation, FreshEvaluation, best_nodes, everywhere, first_failures
@@ -71,14 +71,17 @@ class CachedEvaluation:
         if len(filters) == 1:
             return self.verdicts(filters[0], batch) or first_failures((), batch, self.verdicts)
         entry, now, unfit = self._entry, self._validities.now, self._entry.unfit
-        if unfit is not None and unfit.at == now and unfit.slots is batch.slots:
+        if unfit is not None and unfit.slots is batch.slots and self._stays(unfit, filters, batch):
+            unfit.at = now
             self._hit(len(batch) * len(filters))
             return unfit.verdicts
         entry.unfit = None
         chain = entry.chain_row()
         cells = self._chain_cells(chain, filters, batch)
         if cells is None:
-            verdicts, is_complete = first_failures(filters, batch, self.verdicts), False
+            verdicts = first_failures(filters, batch, self.verdicts)
+            has_error = any(status.code is Code.ERROR for status in verdicts.statuses)
+            is_complete = not batch.unmirrored and not has_error
         else:
             found = cells.get(batch.slots)
             is_complete = not batch.unmirrored and cells.complete(found)
@@ -87,9 +90,64 @@ class CachedEvaluation:
             else:
                 found, is_complete = self._complete(chain, cells, filters, batch, found)
             verdicts = Verdicts(found, chain.statuses)
-        if verdicts.codes.all():
-            entry.unfit = Unfit(now, batch.slots, verdicts) if is_complete else NOT_STORED
+        if len(batch) and verdicts.codes.all():
+            # A class that is refused again may be so for long.
+            first = self._first_failing(filters, batch) if is_complete and unfit is not None else None
+            last = 0 if first is None else int(first.max())
+            entry.unfit = Unfit(now, batch.slots, verdicts, first, last) if is_complete else NOT_STORED
         return verdicts
+
+    def _first_failing(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> IntpArray | None:
+        """Return the place of the first filter that fails, by node. None: a PreFilter fails everywhere."""
+        first = np.full(len(batch), -1, np.intp)
+        for place, plugin in enumerate(filters):
+            verdicts = self.verdicts(plugin, batch)
+            if verdicts is not None and verdicts.of_pre_filter:
+                return None
+            if verdicts is not None:
+                first[(verdicts.codes > 0) & (first < 0)] = place
+        return first
+
+    def _stays(self, unfit: Unfit, filters: Sequence[AnyFilter], batch: NodeBatch) -> bool:
+        """Return whether verdicts on nodes that do not fit are the same after what has changed since then.
+
+        Only the changed nodes are judged again, and only by filters up to the one that fails there first.
+        """
+        validities, at, first = self._validities, unfit.at, unfit.first
+        if at == validities.now:
+            return True
+        slots = validities.slots_since(at)
+        if slots is None or first is None or validities.all_at > at:
+            return False
+        behind = unfit.last + 1
+        for place, plugin in enumerate(filters[:behind]):
+            validity = validities.of[plugin.name]
+            if validity.reads_counters:
+                return False
+            if validity.last_at > at:
+                there = [each for each in batch.positions_of(slots) if place <= first.item(each)]
+                if not all(self._judges_alike(plugin, place, unfit, batch, position) for position in there):
+                    return False
+        # Where each node fails before, only a PreFilter matters, because it rejects all nodes.
+        return not any(self._rejects_all(plugin) for plugin in filters[behind:] if plugin.pre_filter_rejects)
+
+    def _rejects_all(self, plugin: AnyFilter) -> bool:
+        if not self._validities.of[plugin.name].reads_counters:
+            return False
+        status, state = plugin.pre_filter(self.mirror, self._representative)
+        return state is None and status.code not in PASSED
+
+    def _judges_alike(  # one filter on one node
+        self, plugin: AnyFilter, place: int, unfit: Unfit, batch: NodeBatch, position: int
+    ) -> bool:
+        """Return whether a filter still passes a node, or still fails it for the same reasons if it fails first."""
+        self._miss(Miss.NODE_CHANGED, 1)
+        part = batch.part(np.array([position]))
+        status, state = plugin.pre_filter(self.mirror, self._representative)
+        verdicts = everywhere(status, part) if state is None else plugin.filter(state, part)
+        fails_first = unfit.first is not None and unfit.first.item(position) == place
+        expected = unfit.verdicts.status(position) if fails_first else SUCCESS
+        return (SUCCESS if verdicts is None else verdicts.status(0)) == expected
 
     def _complete(
         self, chain: Row, cells: Cells, filters: Sequence[AnyFilter], batch: NodeBatch, found: Integers
@@ -135,21 +193,21 @@ class CachedEvaluation:
         request, a new chain would cost 0.1 ms every time without any benefit.
         """
         as_of, now, size = chain.as_of, self._validities.now, chain.nbytes
-        if as_of == now:
-            if chain.cells is None:
-                chain.cells = Cells(self._validities.capacity, chain.miss)
-                self._cache.update_size(self._entry)
-            return chain.cells
-        changed = self._chain_changes(filters, batch, as_of)
-        drops = self._drops(filters)
-        chain.as_of = now  # only now: if a plugin raises, the chain must be checked again
-        chain.grow(self._validities.capacity)
-        keeps = changed is not None and drops == chain.versions
+        keeps = as_of == now
         if not keeps:
-            chain.drop(Miss.COUNTERS_CHANGED)
-            chain.versions = drops
-        elif changed is not None:
-            chain.drop_some(changed, Miss.NODE_CHANGED)
+            changed = self._chain_changes(filters, batch, as_of)
+            drops = self._drops(filters)
+            chain.as_of = now  # only now: if a plugin raises, the chain must be checked again
+            chain.grow(self._validities.capacity)
+            keeps = drops == chain.versions
+            if changed is None or not keeps:
+                keeps = False
+                chain.drop(Miss.COUNTERS_CHANGED)
+                chain.versions = drops
+            else:
+                chain.drop_some(changed, Miss.NODE_CHANGED)
+        if keeps and chain.cells is None:
+            chain.cells = Cells(self._validities.capacity, chain.miss)
         if chain.nbytes != size:
             self._cache.update_size(self._entry)
         return chain.cells if keeps else None

@@ -7,7 +7,7 @@ controller can differ (kubernetes issue 56265, PR 58555). So the fields are part
 from collections.abc import Hashable, Iterable, Mapping
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -112,12 +112,21 @@ KEY_FACTOR: Final = 4
 """Bytes of a pod's fields in memory per byte of their text: 3.5 to 5. The text may have a megabyte."""
 
 
-class Unfit(NamedTuple):
+class Unfit(msgspec.Struct, gc=False):
     """The verdicts on nodes of which none fits, at a time of the cache."""
 
     at: int
     slots: IntpArray
     verdicts: Verdicts
+    first: IntpArray | None = None
+    """Place of the first filter that fails, by node. None: not known."""
+    last: int = 0
+    """The last of these places."""
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.verdicts.codes.nbytes + (0 if self.first is None else self.first.nbytes)
 
 
 NOT_STORED: Final = Unfit(NEVER, NO_SLOTS, Verdicts(NO_SLOTS, ()))
@@ -203,7 +212,7 @@ class ClassEntry:
         if self.chain is not None:
             rows.append(self.chain)
         ranking = 0 if self.ranking is None else self.ranking.nbytes
-        unfit = 0 if self.unfit is None else int(self.unfit.verdicts.codes.nbytes)
+        unfit = 0 if self.unfit is None else self.unfit.nbytes
         return self._own_bytes + ranking + unfit + sum(row.nbytes for row in rows)
 
 

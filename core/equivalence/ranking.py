@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import compress
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
+import msgspec
 import numpy as np
 
 from core.equivalence.validity import Validities, Validity
@@ -19,7 +20,7 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int32Array, Int64Array, IntpArray
 from core.objects.pod import Pod
 
-_PASSED: Final = (Code.SUCCESS, Code.SKIP)
+PASSED: Final = (Code.SUCCESS, Code.SKIP)
 Scores: TypeAlias = Sequence[tuple[AnyScore, int]]
 """Plugins with their weights."""
 
@@ -30,9 +31,11 @@ _ABSENT: Final = -1
 _UNFIT: Final = -(2**31)
 """The total of a node that does not fit."""
 _Result = TypeVar("_Result")
+NO_SLOTS: Final[IntpArray] = np.empty(0, np.intp)
+"""The slots of a class without a decision."""
 
 
-class RankRequest(NamedTuple):
+class RankRequest(msgspec.Struct, frozen=True, gc=False):
     """The request: the best nodes of a batch without strangers, for the representative of a class."""
 
     mirror: ClusterMirror
@@ -40,7 +43,7 @@ class RankRequest(NamedTuple):
     batch: NodeBatch
 
 
-class Changed(NamedTuple):
+class Changed(msgspec.Struct, frozen=True, gc=False):
     """The ranked nodes with changes since the last request, and their positions."""
 
     positions: Sequence[int]
@@ -57,6 +60,8 @@ class _LastResult(NamedTuple, Generic[_Result]):
     at: int
     versions: Versions
     by_position: _Result
+    state: Any = None
+    """The state that gave raw scores."""
 
 
 class _Range:
@@ -98,8 +103,10 @@ class Ranking:
 
     __slots__ = (
         "as_of",
+        "best",
         "filter_states",
         "fits",
+        "highest",
         "nbytes",
         "own",
         "passed",
@@ -107,9 +114,11 @@ class Ranking:
         "ranges",
         "raw",
         "score_states",
+        "skipping",
         "slots",
         "sums",
         "totals",
+        "weighed",
     )
 
     def __init__(self, slots: IntpArray, capacity: int) -> None:
@@ -127,11 +136,22 @@ class Ranking:
         self.score_states: dict[str, tuple[Status, Any]] = {}
         self.totals: Int32Array | None = None
         self.ranges: dict[str, _Range] | None = None
+        self.skipping: set[str] = set()  # plugins without `scores_alone` that skip the class
+        self.highest = 0
+        """The highest of the totals."""
+        self.best: IntpArray = NO_SLOTS
+        """The positions that have it."""
+        self.weighed = 0  # `arrays` when the size was determined
         self.nbytes = 0
         """Approximate size in bytes, without the slots, which belong to the mirror."""
 
+    def arrays(self) -> int:
+        """Return the number of arrays that may come later."""
+        return len(self.own) + len(self.passed) + len(self.raw) + (self.totals is not None)
+
     def weigh(self) -> None:
         """Determine the size, after an array has come."""
+        self.weighed = self.arrays()
         raw = sum(last.by_position.nbytes for last in self.raw.values() if last.by_position is not None)
         of_a_byte = 1 + len(self.own) + len(self.passed)  # arrays with a byte a node; `fits` is the first
         totals = 0 if self.totals is None else self.totals.nbytes
@@ -150,11 +170,21 @@ class Ranking:
             if scores is None:
                 return
             own = self.own[plugin] = np.zeros(len(self.slots), np.uint8)
-            self.weigh()
         sums, now = self.sums, [0] * len(positions) if scores is None else scores.tolist()
         for position, score in zip(positions, now, strict=True):  # few: arrays of one number take longer
             sums[position] += weight * (score - own.item(position))
             own[position] = score
+
+    def best_but(self, positions: Sequence[int]) -> IntpArray | None:
+        """Return the best positions after the totals of some have changed. None: all must be compared.
+
+        A decision makes its node worse, and mostly others are as good as it was: 1 us instead of 9 at 5,000 nodes.
+        """
+        if self.totals is None or any(self.totals.item(position) >= self.highest for position in positions):
+            return None
+        for position in positions:
+            self.best = self.best[self.best != position]
+        return self.best if len(self.best) else None
 
     def fits_at(self, position: int) -> bool:
         """Return whether all filters pass at a position, by their last results."""
@@ -166,8 +196,6 @@ class Ranking:
         return {name: [*map(raw.item, positions)] for name, raw in known.items()}
 
 
-NO_SLOTS: Final[IntpArray] = np.empty(0, np.intp)
-"""The slots of a class without a decision."""
 NEVER: Final = -1
 """Time of a row or of a ranking without results."""
 NO_RANKING: Final[Ranking | None] = None
@@ -275,10 +303,16 @@ class Ranker:
             totals = self._added_up(ranking, request, with_ranges=False)
         elif self._amended(ranking, totals, there.positions, before):
             ranking.totals = totals
+            best = ranking.best_but(there.positions)
+            if best is not None:
+                return best
         else:
             totals = self._added_up(ranking, request, with_ranges=True)
-        highest = np.maximum.reduce(totals)  # 0.7 us less than `max`
-        return None if highest == _UNFIT else (totals == highest).nonzero()[0]
+        if ranking.arrays() != ranking.weighed:
+            ranking.weigh()
+        highest = int(np.maximum.reduce(totals))  # 0.7 us less than `max`
+        ranking.highest, ranking.best = highest, (totals == highest).nonzero()[0]
+        return None if highest == _UNFIT else ranking.best
 
     def _own_filters_again(self, ranking: Ranking, part: RankRequest, positions: Sequence[int]) -> bool:
         """Run own filters again that may have changed on these nodes. False: see `refreshed`."""
@@ -290,7 +324,7 @@ class Ranker:
         for plugin in filters:
             status, state = ranking.filter_states.get(plugin.name) or plugin.pre_filter(part.mirror, part.pod)
             if state is None:
-                if status.code not in _PASSED:
+                if status.code not in PASSED:
                     return False
                 continue
             if plugin.state_lasts:
@@ -309,7 +343,7 @@ class Ranker:
         for plugin, weight, validity in self._own_scores:
             if validity.last_at <= ranking.as_of:
                 continue
-            status, state = ranking.score_states.get(plugin.name) or plugin.pre_score(*part)
+            status, state = ranking.score_states.get(plugin.name) or plugin.pre_score(part.mirror, part.pod, part.batch)
             if plugin.state_lasts:
                 ranking.score_states[plugin.name] = status, state
             scores = None if state is None else plugin.normalize(plugin.score(state, part.batch))
@@ -325,7 +359,7 @@ class Ranker:
             status, state = plugin.pre_filter(request.mirror, request.pod)
             last = ranking.passed.get(plugin.name)
             if state is None:
-                if status.code not in _PASSED:
+                if status.code not in PASSED:
                     return None
                 if last is not None:
                     del ranking.passed[plugin.name]
@@ -355,20 +389,22 @@ class Ranker:
             last = None
         if last is not None and not validity.reads_counters:
             return True
-        _, state = plugin.pre_score(*request)
+        _, state = plugin.pre_score(request.mirror, request.pod, request.batch)
         versions = () if state is None else plugin.score_versions(state)
         if last is not None and last.versions == versions:
             return True
-        before, raw = (None, None) if last is None or state is None else (last.versions, last.by_position)
-        if before is None or raw is None or there is None or not plugin.scores_alike(state, before, there.slots):
-            there = None
+        raw, moved = None, None
+        if last is not None and there is not None and state is not None and last.state is not None:
+            raw = last.by_position
+            moved = None if raw is None else plugin.rescore(state, last.state, raw, there.slots, request.batch)
+        if moved is None or raw is None or there is None:
             raw = None if state is None else plugin.score(state, request.batch)
-            if raw is not None and raw.min() == raw.max():
+            if raw is not None and not validity.reads_counters and raw.min() == raw.max():
                 raw = None
         else:
             raw[there.positions] = plugin.score(state, there.part)
-        ranking.raw[plugin.name] = _LastResult(self._validities.now, versions, raw)
-        return there is not None
+        ranking.raw[plugin.name] = _LastResult(self._validities.now, versions, raw, state)
+        return moved is False
 
     def _amended(
         self, ranking: Ranking, totals: Int32Array, positions: Sequence[int], before: Mapping[str, Sequence[int]]
@@ -419,17 +455,20 @@ class Ranker:
                 raw = raw if raw is None or fitting is None else raw.take(fitting)
                 if with_ranges and raw is not None:
                     ranges[plugin.name] = _Range(raw)
+            elif plugin.name in ranking.skipping:
+                continue
             else:
                 part = request.batch if fitting is None else request.batch.part(fitting)
                 _, state = plugin.pre_score(request.mirror, request.pod, part)
                 raw = None if state is None else plugin.score(state, part)
                 keeps = keeps and state is None
+                if state is None:
+                    ranking.skipping.add(plugin.name)
             if raw is not None:
                 sums = sums + weight * plugin.normalize(raw)
         totals[slice(None) if fitting is None else fitting] = sums
         ranking.ranges = ranges if with_ranges else None
         ranking.totals = totals if keeps else None
-        ranking.weigh()
         return totals
 
 

@@ -83,6 +83,16 @@ class Verdicts(msgspec.Struct, eq=False, gc=False):
     codes: Codes
     statuses: tuple[Status, ...]
     of_pre_filter: bool = False
+    present: tuple[int, ...] | None = None
+    """The codes that some node has, once `found` has determined them."""
+    text: str | None = None
+    """The result of `reasons_text`, once it was needed. A class that fits nowhere has the same verdicts for long."""
+
+    def found(self) -> tuple[int, ...]:
+        """Return the codes that some node has, in order."""
+        if self.present is None:
+            self.present = tuple(np.bincount(self.codes).nonzero()[0].tolist())
+        return self.present
 
     def status(self, position: int) -> Status:
         """Return the status of one node of the batch."""
@@ -270,12 +280,15 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
         """Return the versions of all counters that the raw scores depend on, for Scope.COUNTERS. Here: of none."""
         return ()
 
-    def scores_alike(self, _state: ScoreState, _before: Versions, _slots: Collection[int], /) -> bool:
-        """Return whether all other nodes have the raw scores of earlier versions, if pods changed on these slots alone.
+    def rescore(
+        self, _state: ScoreState, _earlier: ScoreState, _raw: Int64Array, _slots: Collection[int], _batch: NodeBatch, /
+    ) -> bool | None:
+        """Bring raw scores by an earlier state up to date, if pods changed on these slots alone.
 
-        So the nodes of these slots are scored again, and no other.
+        Return whether the score of any node but those of these slots changed. The caller scores those again. None: it
+        must score all nodes again.
         """
-        return False
+        return None
 
     def normalize(self, raw: Int64Array, /) -> Int64Array:
         """Normalise the raw scores of the requested nodes to 0..MAX_NODE_SCORE, NOT_SCORED to 0. Here: as they are.
@@ -298,8 +311,9 @@ def reasons_text(verdicts: Verdicts) -> str:
     It has no counts. They change with every pod that is placed, and kube-scheduler writes each new text to the API
     server, with an Event.
     """
-    found = {verdicts.statuses[code] for code in np.bincount(verdicts.codes).nonzero()[0].tolist()}
-    reasons = sorted({reason for status in found for reason in status.reasons})
-    if len(reasons) > _MAX_REASONS:
-        reasons[_MAX_REASONS:] = [f"and {len(reasons) - _MAX_REASONS} reasons more"]
-    return ", ".join(reasons)
+    if verdicts.text is None:
+        reasons = sorted({reason for code in verdicts.found() for reason in verdicts.statuses[code].reasons})
+        if len(reasons) > _MAX_REASONS:
+            reasons[_MAX_REASONS:] = [f"and {len(reasons) - _MAX_REASONS} reasons more"]
+        verdicts.text = ", ".join(reasons)
+    return verdicts.text

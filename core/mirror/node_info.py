@@ -1,7 +1,7 @@
 """Nodes and their slots. A slot is an int that a known node keeps until its removal, and that indexes every column."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, overload
 
 import msgspec
@@ -163,6 +163,8 @@ class NodeTable:
         """
         self._free: list[int] = []
         self._used = 0
+        self.every_slot: IntpArray | None = None
+        """The last result of `all_slots` if it has every slot below its length, so that a column needs no look-up."""
         self._all = (-1, np.empty(0, np.intp))  # `epoch` at the last call, and the slots of all known nodes then
 
     def all_slots(self) -> IntpArray:
@@ -171,6 +173,7 @@ class NodeTable:
         if epoch != self.epoch:
             slots = np.sort(np.fromiter(self.slots.values(), np.intp, len(self.slots)))
             self._all = (self.epoch, slots)
+            self.every_slot = slots if len(slots) == self._used else None
         return slots
 
     @property
@@ -383,6 +386,12 @@ class NodeBatch:
         found = [*self.unmirrored] if slot == NO_SLOT else np.flatnonzero(self.slots == slot).tolist()
         return next((position for position in found if self.names[position] == name), -1)
 
+    def positions_of(self, slots: Collection[int]) -> list[int]:
+        """Return the positions of the nodes with these slots."""
+        if self.slots is self._table.every_slot:
+            return [slot for slot in slots if slot < len(self.slots)]
+        return np.isin(self.slots, [*slots]).nonzero()[0].tolist()
+
     def part(self, positions: IntpArray) -> "NodeBatch":
         """Return a batch of some of the nodes."""
         unmirrored: Mapping[int, Node | None] = _NO_STRANGERS
@@ -412,6 +421,8 @@ class NodeBatch:
 
     def value_ids(self, column: TopologyColumn) -> IntpArray:
         """Return the value id of a topology key for each node, ABSENT for an unknown node."""
+        if self.slots is self._table.every_slot:
+            return column.of_slot[: len(self.slots)].astype(np.intp)
         ids = column.of_slot.take(self.slots).astype(np.intp)  # NO_SLOT reads the last slot, corrected below
         for position, node in self.unmirrored.items():
             ids[position] = ABSENT if node is None else column.id_of(node.labels)

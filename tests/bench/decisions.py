@@ -19,7 +19,7 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.pod import Pod
 from core.profile import Profile
-from core.scheduling_cycle import filter_nodes, score_nodes
+from core.scheduling_cycle import choose_nodes, filter_nodes, score_nodes
 from tests.bench import cluster
 from tests.bench.cluster import Object
 from tests.bench.command import Size
@@ -107,6 +107,14 @@ class Decider:
             return self.cache.evaluation(pod)
 
         return self.with_slots(evaluate)
+
+    def choice(self, pod: Pod) -> tuple[float, str]:
+        """Choose one of all nodes, as `decide` does. Return the seconds, and the node. Empty: none fits."""
+        began = time.perf_counter()
+        batch = self.mirror.all_nodes()
+        best, _ = choose_nodes(self._profile, self.cache.evaluation(pod), batch)
+        seconds = time.perf_counter() - began
+        return seconds, batch.names[int(best[0])] if len(best) else ""
 
     def verbs(self, v1_pod: Object, *, cached: bool = True) -> float:
         """Run both verbs from request bytes to response bytes. Return the seconds."""

@@ -6,6 +6,7 @@ Both sides are measured in turns, pod by pod, because absolute times mean little
 from typing import Final
 
 from core.objects.pod import Pod
+from core.profile import full_profile
 from tests.bench import cluster
 from tests.bench.cluster import Object
 from tests.bench.command import Size
@@ -25,6 +26,10 @@ NAIVE: Final = "naive"
 NEW: Final = "new class"
 KNOWN: Final = "known class"
 _OFF: Final = "cache off"
+_CHOICE: Final = "fits"
+_REFUSAL: Final = "fits nowhere"
+_CHOICES: Final = 100
+_REFUSAL_AT_MOST: Final = 0.1
 _SLOTS: Final = "known, slots given"
 _VERBS: Final = "both verbs"
 _NOTES: Final = [
@@ -43,6 +48,7 @@ class Bench:
         given = cluster.namespaces(), cluster.nodes(size.nodes), cluster.pods(size.pods, size.nodes)
         self._naive = NaiveCluster(*given)
         self._size = size
+        self._chooser = Decider(self._decider.mirror, self._decider.names, full_profile())
         settle()
 
     def row(self, kind: str) -> Row:
@@ -90,9 +96,46 @@ class Bench:
         if dict(zip(feasible, scores.tolist(), strict=True)) != expected:
             raise BenchError(f"{v1_pod['metadata']['name']}: the engine's answer is not that of the naive reference")
 
+    def refusals(self, kind: str) -> Row:
+        """Measure a choice among all nodes, by all plugins, after a decision that changed one node.
+
+        The pods are of one class that fits, and of one that fits nowhere.
+        """
+        samples = Rounds(_CHOICE, _REFUSAL)
+        pods = [decoded(_named(self._with_place(kind), number)) for number in range(self._size.samples(_CHOICES))]
+        unfit = decoded({**_named(self._with_place(kind), -1), "spec": {"nodeSelector": {"disk": "none-has-this"}}})
+        for number in range(_ROUNDS):
+            samples.begin()
+            placed = []
+            for pod in pods:
+                seconds, node = self._chooser.choice(pod)
+                samples.add(_CHOICE, seconds)
+                self._chooser.mirror.assume(pod, node, 0.0)
+                placed.append(pod.uid)
+                samples.add(_REFUSAL, self._chooser.choice(unfit)[0])
+            for uid in placed:
+                self._chooser.mirror.forget(uid)
+            if not number:  # with the ranking, and with a first judgement of all nodes
+                samples = Rounds(_CHOICE, _REFUSAL)
+        ratio = Ratio.of(samples.of[_REFUSAL], samples.of[_CHOICE], at_most=_REFUSAL_AT_MOST)
+        return Row(
+            f"{kind}, one of all nodes, after a decision", samples.times(), ratios={"fits nowhere to fits": ratio}
+        )
+
+    def _with_place(self, kind: str) -> Object:
+        """Return the first pod of a kind that fits on a node."""
+        apps = cluster.app_count(self._size.pods)
+        made = (cluster.incoming(kind, index, apps) for index in range(_ROUNDS * _PODS_PER_ROUND))
+        return next(each for each in made if self._chooser.choice(decoded(each))[1])
+
+
+def _named(v1_pod: Object, number: int) -> Object:
+    return {**v1_pod, "metadata": {**v1_pod["metadata"], "name": f"choice-{number}", "uid": f"choice-{number}"}}
+
 
 def measure(size: Size) -> Section:
     """Measure all kinds of pods."""
     bench = Bench(size)
     rows = [bench.row(kind) for kind in cluster.KINDS]
+    rows += [bench.refusals(kind) for kind in cluster.KINDS]
     return Section("engine", f"Decisions by kind of pod, {size}", rows, _NOTES)

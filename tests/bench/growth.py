@@ -6,6 +6,7 @@ A sample is one decision of each kind of pod, divided by the number of kinds.
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from core.profile import full_profile
 from tests.bench import cluster
 from tests.bench.cluster import KINDS
 from tests.bench.command import Size
@@ -18,6 +19,10 @@ _PODS_PER_ROUND: Final = 12
 _NEW: Final = "new class"
 _KNOWN: Final = "known class"
 _VERBS: Final = "both verbs"
+_CHOICE: Final = "one of all nodes"
+_CHOICES: Final = 7
+_FIRST_CHOICES: Final = 3
+"""After these each class has a ranking."""
 _TIMES_NODES: Final = 3
 _LINEAR: Final = {_NEW: _TIMES_NODES * 1.1, _KNOWN: _TIMES_NODES * 1.1, _VERBS: _TIMES_NODES * 1.1}
 """Limit of the cost of three times the nodes, with pods in proportion. Linear is 3. The rest allows for noise, and for
@@ -34,7 +39,8 @@ class OneSize:
         self.size = size
         self._apps = cluster.app_count(size.pods)
         self._decider = Decider(loaded(size), names_of(size), affinity_profile())
-        self.seconds = Rounds(_NEW, _KNOWN, _VERBS)
+        self._chooser = Decider(self._decider.mirror, names_of(size), full_profile())
+        self.seconds = Rounds(_NEW, _KNOWN, _VERBS, _CHOICE)
 
     def ask(self, index: int) -> None:
         """Evaluate a pod of each kind: as a new class, as a known class, and with both verbs."""
@@ -44,6 +50,14 @@ class OneSize:
         for _ in range(3):
             self._add(_KNOWN, lambda: [self._decider.with_names(pod) for pod in pods])
             self._add(_VERBS, lambda: [self._decider.verbs(pod) for pod in v1_pods])
+        mirror = self._chooser.mirror
+        for number in range(_CHOICES):
+            chosen = [self._chooser.choice(pod) for pod in pods]
+            if number >= _FIRST_CHOICES:
+                self.seconds.add(_CHOICE, sum(seconds for seconds, _ in chosen) / len(chosen))
+            placed = [mirror.assume(pod, node, 0.0) for pod, (_, node) in zip(pods, chosen, strict=True) if node]
+            for pod in placed:
+                mirror.forget(pod.uid)
 
     def row(self) -> Row:
         """Return the row of this size."""

@@ -26,17 +26,20 @@ NAME: Final = "InterPodAffinity"
 
 FEW: Final = 8
 """Up to this number of nodes, sums are of numbers: an array of all domains takes 4 us."""
+_FEW_DOMAINS: Final = 256
+"""Up to this number of domains, their sums are kept for the next decision of a class: 2 KB."""
 
 
 class DomainSums:
     """Sums weighted counts per topology key and domain, so that each key is looked up once per batch."""
 
-    __slots__ = ("_by_column",)
+    __slots__ = ("_by_column", "_sums")
 
     def __init__(self, weighted: Iterable[tuple[DomainCounts, int]]) -> None:
         # By column, not by key. A pod with more terms than the limit of counters can evict a column that it reads
         # itself. Then two columns have the same key, with different value ids.
         self._by_column: dict[TopologyColumn, list[tuple[DomainCounts, int]]] = {}
+        self._sums: dict[TopologyColumn, Int64Array] = {}  # by domain, as last read, where there are few domains
         for domains, weight in weighted:
             if domains.counts.nonzero:
                 self._by_column.setdefault(domains.column, []).append((domains, weight))
@@ -68,16 +71,46 @@ class DomainSums:
         if len(batch.slots) <= FEW and not batch.unmirrored:
             return np.array([*map(self.at, batch.slots.tolist())], np.int64)
         total: Int64Array | None = None
-        for column, weighted in self._by_column.items():
-            sums = column.sums()
-            for domains, weight in weighted:
-                domains.counts.add_into(sums, weight)
-            by_node = sums.take(batch.value_ids(column))
+        for column in self._by_column:
+            by_node = self._by_domain(column).take(batch.value_ids(column))
             if total is None:
                 total = by_node
             else:
                 total += by_node
         return np.zeros(len(batch), np.int64) if total is None else total
+
+    def brought_up_to_date(
+        self, earlier: "DomainSums", raw: Int64Array, slots: Collection[int], batch: NodeBatch
+    ) -> bool | None:
+        """Change earlier sums by node into those of now, see ScorePlugin.rescore.
+
+        Nodes that share no domain need no change: the caller reads them again.
+        """
+        if earlier._by_column != self._by_column:  # noqa: SLF001  # of the same class
+            return None
+        changes: list[tuple[TopologyColumn, Int64Array]] = []
+        for column in self._by_column:
+            before, is_shared = earlier._sums.get(column), any(map(column.shares, slots))  # noqa: SLF001
+            if before is not None:
+                now = self._by_domain(column)
+                if len(before) == len(now):
+                    if is_shared and not np.array_equal(now, before):
+                        changes.append((column, now - before))
+                    continue
+            if is_shared:
+                return None
+        for column, change in changes:
+            raw += change.take(batch.value_ids(column))
+        return bool(changes)
+
+    def _by_domain(self, column: TopologyColumn) -> Int64Array:
+        """Return the sums of a topology key by value id, and keep them for the next decision if they are few."""
+        sums = column.sums()
+        for domains, weight in self._by_column[column]:
+            domains.counts.add_into(sums, weight)
+        if len(sums) <= _FEW_DOMAINS:
+            self._sums[column] = sums
+        return sums
 
     def at(self, slot: int) -> int:
         """Return the sum of the node of a slot."""

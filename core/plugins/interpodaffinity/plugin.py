@@ -148,9 +148,11 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
         """Return the versions of all counters that the raw scores depend on."""
         return state.versions()
 
-    def scores_alike(self, state: DomainSums, before: Versions, slots: Collection[int]) -> bool:
-        """Return whether pods on these slots changed the raw scores of no other node."""
-        return state.alike(before, slots)
+    def rescore(
+        self, state: DomainSums, earlier: DomainSums, raw: Int64Array, slots: Collection[int], batch: NodeBatch
+    ) -> bool | None:
+        """Add what has changed in the domains of these slots to the scores of all nodes there."""
+        return state.brought_up_to_date(earlier, raw, slots, batch)
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Normalise the raw scores to 0..100, truncated like Go's int64(). Equal scores all become 0."""

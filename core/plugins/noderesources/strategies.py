@@ -58,7 +58,7 @@ class Allocation:
         self.pod_request = pod_request
 
 
-class NodeAllocation(NamedTuple):
+class NodeAllocation(msgspec.Struct, frozen=True, gc=False):
     """One resource on one node. Each amount is between 0 and LARGEST_AMOUNT, `requested` is with the incoming pod."""
 
     weight: int

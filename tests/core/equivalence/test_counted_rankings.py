@@ -11,6 +11,8 @@ from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Versions
 from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
@@ -126,9 +128,11 @@ class _Counting(StatedPlugin):
         """Return what the test says."""
         return self.alike
 
-    def scores_alike(self, _state: Pod, _before: Versions, _slots: Collection[int]) -> bool:
+    def rescore(
+        self, _state: Pod, _earlier: Pod, _raw: Int64Array, _slots: Collection[int], _batch: NodeBatch
+    ) -> bool | None:
         """Return what the test says."""
-        return self.alike
+        return False if self.alike else None
 
 
 class _Stated:

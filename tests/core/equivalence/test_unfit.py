@@ -37,13 +37,19 @@ class _Rejected:
         return [batch.names[position] for position in best.tolist()], verdicts
 
     def known(self) -> Verdicts:
-        """Decide until nothing is missing, and once more."""
-        for _ in range(3):
+        """Decide until nothing is missing, with other pods in between, and once more."""
+        for number in range(3):
+            self.mirror.assume(pod(f"known-{number}"), "a", 0.0)
             self.decided()
         best, verdicts = self.decided()
         assert (best, self.requested) == ([], ([], []))
         assert verdicts is not None
         return verdicts
+
+    @property
+    def judged(self) -> list[str]:
+        """The nodes that the first plugin judged in the last decision, each once."""
+        return [*dict.fromkeys(name for names in self.first.requested for name in names)]
 
     @property
     def requested(self) -> tuple[list[list[str]], list[list[str]]]:
@@ -69,13 +75,14 @@ def test_only_the_node_that_has_changed_is_judged_again_by_the_filters_that_it_c
     rejected.first.stated |= {"b": AWAY, "c": AWAY}  # nobody hears of c
     rejected.mirror.assume(pod("q"), "b", 0.0)
     assert statuses(rejected.decided()[1]) == [FULL, AWAY, FULL]
-    assert rejected.requested == ([["b"]], [])
+    assert rejected.requested[1] == []
+    assert rejected.judged == ["b", "a"], "a changed before, and its row is brought up to date"
     rejected.second.stated["a"] = LATE
     del rejected.first.stated["a"]
     tell(rejected.mirror, "Update", node("a", labels={"now": "here"}))
     rejected.mirror.assume(pod("r"), "a", 0.0)
     assert statuses(rejected.decided()[1]) == [LATE, AWAY, FULL]
-    assert rejected.requested == ([["a"]], [["a"]])
+    assert rejected.judged == ["a"]
     rejected.second.stated["b"] = LATE  # it fails after the first one there
     tell(rejected.mirror, "Update", node("b", labels={"now": "here"}))
     assert statuses(rejected.decided()[1]) == [LATE, AWAY, FULL]
@@ -109,7 +116,8 @@ def test_an_error_is_not_kept() -> None:
     rejected.mirror.assume(pod("q"), "b", 0.0)
     for _ in range(2):
         assert statuses(rejected.decided()[1]) == [FULL, BROKEN, FULL]
-        assert [] != rejected.first.requested == [["b"]] * len(rejected.first.requested)
+        assert "b" in rejected.judged
+        assert "c" not in rejected.judged
     rejected.first.stated["b"] = AWAY
     assert statuses(rejected.decided()[1]) == [FULL, AWAY, FULL]
 
@@ -130,4 +138,57 @@ def test_a_class_that_fits_nowhere_counts_with_its_verdicts() -> None:
     assert entry.unfit is not None
     before = entry.update_size()
     entry.unfit = None
-    assert before - entry.update_size() == 3
+    assert before - entry.update_size() == 3 * (1 + 8), "a code and the place of a filter by node"
+
+
+def test_a_changed_node_that_fails_as_before_leaves_the_verdicts_as_they_are() -> None:
+    rejected = _Rejected()
+    verdicts = rejected.known()
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    assert rejected.decided()[1] is verdicts
+    assert rejected.requested == ([["b"]], [])
+    tell(rejected.mirror, "Update", node("c", labels={"now": "here"}))
+    assert rejected.decided()[1] is verdicts
+    assert rejected.requested == ([], []), "the second one comes after the one that fails"
+
+
+def test_a_filter_that_fails_before_the_one_that_failed_first_is_seen() -> None:
+    rejected = _Rejected()
+    rejected.first.stated, rejected.second.stated = {}, dict.fromkeys("abc", LATE)
+    assert statuses(rejected.known()) == [LATE] * 3
+    rejected.first.stated["b"] = FULL
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    assert statuses(rejected.decided()[1]) == [LATE, FULL, LATE]
+
+
+def test_a_pod_that_every_node_rejects_in_pre_filter_gets_that_reason() -> None:
+    rejected = _Rejected()
+    counting = StatedPlugin("Counting", invalidated_by=(when(Pod, Scope.COUNTERS),))
+    counting.pre_filter_rejects = True
+    rejected.profile = Profile((rejected.first, rejected.second, counting), ((rejected.first, 1),))
+    rejected.cache = EquivalenceCache(rejected.mirror, rejected.profile.plugins, CacheOptions(mode="spec"))
+    rejected.known()
+    counting.outcome = AWAY
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    assert statuses(rejected.decided()[1]) == [AWAY] * 3
+
+
+def test_a_filter_with_counters_before_the_one_that_fails_is_asked_again() -> None:
+    rejected = _Rejected()
+    counting = StatedPlugin("Counting", invalidated_by=(when(Pod, Scope.COUNTERS),))
+    rejected.profile = Profile((counting, rejected.first, rejected.second), ((rejected.first, 1),))
+    rejected.cache = EquivalenceCache(rejected.mirror, rejected.profile.plugins, CacheOptions(mode="spec"))
+    rejected.known()
+    counting.version, counting.stated["a"] = 1, LATE
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    assert statuses(rejected.decided()[1]) == [LATE, FULL, FULL]
+
+
+def test_the_first_node_that_is_judged_again_between_decisions_is_enough() -> None:
+    """Between its requests other pods are placed, and the class is judged in full only at first."""
+    rejected = _Rejected()
+    rejected.first.stated = dict.fromkeys("abc", FULL)
+    for number in range(5):
+        rejected.mirror.assume(pod(f"q{number}"), "abc"[number % 3], 0.0)
+        rejected.decided()
+    assert rejected.requested == ([["b"]], [])

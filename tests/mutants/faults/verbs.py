@@ -390,15 +390,15 @@ FAULTS: Final = (
     Fault(
         id="a-refusal-with-counts",
         breaks="kube-scheduler writes the condition and a new Event in each attempt of each pod that fits nowhere.",
-        old='    return ", ".join(reasons)\n',
-        new='    return f"{len(verdicts.codes)}: " + ", ".join(reasons)\n',
+        old='        verdicts.text = ", ".join(reasons)\n',
+        new='        verdicts.text = f"{len(verdicts.codes)}: " + ", ".join(reasons)\n',
         tests=("core/framework/test_interface.py",),
     ),
     Fault(
         id="a-refusal-with-the-reasons-of-no-node",
         breaks="A pod that fits nowhere has reasons that were those of nodes earlier.",
-        old="    found = {verdicts.statuses[code] for code in np.bincount(verdicts.codes).nonzero()[0].tolist()}\n",
-        new="    found = set(verdicts.statuses)\n",
+        old="reasons = sorted({reason for code in verdicts.found() for reason in verdicts.statuses[code].reasons})",
+        new="reasons = sorted({reason for status in verdicts.statuses for reason in status.reasons})",
         tests=("core/framework/test_interface.py",),
     ),
 )
