@@ -229,6 +229,10 @@ class PodBuilder(_Labelled):
         """Set `metadata.creationTimestamp`, RFC 3339."""
         return replace(self, creation=time)
 
+    def annotated(self, key: str, value: str) -> Self:
+        """Add or replace an annotation."""
+        return replace(self, annotations={**self.annotations, key: value})
+
     def of_group(self, name: str, minimum: int | str = "", timeout: int | str = "") -> Self:
         """Put the pod into a group. Empty values get no annotation."""
         stated = _stated(**{"kindred.dev/group-minimum": str(minimum), "kindred.dev/group-timeout": str(timeout)})

@@ -200,17 +200,18 @@ def _next_of(text: PodText, at_hand: AtHand) -> Manifest | None:
     return decode_manifest(msgspec.json.encode(found[0]), at_hand)
 
 
-def decode_manifest(raw: bytes, at_hand: AtHand) -> Manifest:
+def decode_manifest(raw: bytes, at_hand: AtHand, again: Pod | None = None) -> Manifest:
     """Decode a Pod, or the first pod that a controller would make of a template, as the API server would store it.
 
-    A List of one is that one. A pod that was stored already is unchanged.
+    With `again`, it is the one in the place of that pod. A List of one is that one. A pod that was stored already is
+    unchanged.
     """
     notes, of_cluster = Notes([], [], []), at_hand.objects
     text = one_workload([raw])
     workload, companions = split(text)
     if companions:
         at_hand, text = at_hand.with_objects(companions), msgspec.json.encode(workload)
-    made = made_pod(workload, at_hand, notes)
+    made = made_pod(workload, at_hand, notes, again)
     others: Sequence[Object] = ()
     if made.path or not is_stored(made.pod):
         note_unknown_fields(workload, made.path, made.pod, notes)

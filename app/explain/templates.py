@@ -82,6 +82,8 @@ class _Owner(NamedTuple):
     manifest: Json
     notes: Notes
     at_hand: AtHand
+    again: Pod | None = None
+    """The pod in whose place the new one is made. None: the new one is one more."""
 
     def reference(self, kind: str = "", name: str = "", uid: str = "") -> list[Json]:
         """Return the owners of a pod: this object, or the one that it would make."""
@@ -125,8 +127,11 @@ def _revision_of(made: Mapping[str, Any]) -> int:
     return int(number) if number.isdecimal() and len(number) < _DIGITS else 0
 
 
-def made_pod(manifest: Json, at_hand: AtHand, notes: Notes) -> Made:
-    """Return a Pod, or the first pod that a controller would make of its template. Raises DecodeError."""
+def made_pod(manifest: Json, at_hand: AtHand, notes: Notes, again: Pod | None = None) -> Made:
+    """Return a Pod, or the first pod that a controller would make of its template. Raises DecodeError.
+
+    With `again`, it is the one that the controller would make in the place of that pod.
+    """
     if manifest.get("kind") is None and not manifest.keys() & {"metadata", "spec"}:
         found = rendered(", ".join(manifest) or "nothing")
         raise DecodeError("kind", f"expected Pod, or a kind with a pod template, found {found}")
@@ -142,7 +147,7 @@ def made_pod(manifest: Json, at_hand: AtHand, notes: Notes) -> Made:
         notes.done.append(f"the template {path}; this {rendered(kind)} has others, too: {others}")
     name = str(metadata.get("name") or metadata.get("generateName") or kind.lower())
     namespace = str(metadata.get("namespace") or "default")
-    owner = _Owner(kind, name, namespace, str(metadata.get("uid") or ""), manifest, notes, at_hand)
+    owner = _Owner(kind, name, namespace, str(metadata.get("uid") or ""), manifest, notes, at_hand, again)
     pod = _of_template(template, owner)
     if kind == "DaemonSet" and _is_known(manifest):
         return Made(pod, path, _of_daemon_set(pod, template, owner))
@@ -165,7 +170,8 @@ def _of_template(template: Json, owner: _Owner) -> Json:
         for each in names
         if (known := f"{owner.namespace}/{each}") not in mirror.pending and mirror.get_pod(known) is None
     )
-    metadata |= {"name": next(free), "namespace": owner.namespace, "ownerReferences": owner.reference()}
+    own = next(free) if owner.again is None else owner.again.name
+    metadata |= {"name": own, "namespace": owner.namespace, "ownerReferences": owner.reference()}
     return {"kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}
 
 
@@ -197,7 +203,8 @@ def _labelled(pod: Json, template: Json, path: str, owner: _Owner) -> None:
 def _of_deployment(pod: Json, template: Json, owner: _Owner) -> None:
     found = owner.made("ReplicaSet", template)
     metadata = member(found, "metadata")
-    value = str(member(metadata, "labels").get("pod-template-hash") or NEW_REVISION)
+    known = member(metadata, "labels").get("pod-template-hash") or _present_revision(owner, "ReplicaSet")
+    value = str(known or NEW_REVISION)
     name = str(metadata.get("name") or f"{owner.name}-{value}")
     pod["metadata"]["ownerReferences"] = owner.reference("ReplicaSet", name, str(metadata.get("uid") or ""))
     _add_labels(pod, {"pod-template-hash": value})
@@ -293,21 +300,15 @@ def _of_stateful_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Json]
     one is made again. Returns the volumeClaimTemplates.
     """
     spec = member(owner.manifest, "spec")
-    start = member(spec, "ordinals").get("start")
-    ordinals = count(start if isinstance(start, int) else 0)
-    mirror = owner.at_hand.mirror
-    taken = {pod.name for pod in mirror.pods.in_namespace(owner.namespace)}
-    ordinal = next(each for each in ordinals if f"{owner.name}-{each}" not in taken)
+    name = owner.again.name if owner.again is not None else _missing_replica(spec, owner)
     found = owner.made("ControllerRevision", template)
-    revision = str(member(found, "metadata").get("name") or NEW_REVISION)
-    name = f"{owner.name}-{ordinal}"
+    revision = str(
+        member(found, "metadata").get("name") or _present_revision(owner, "ControllerRevision") or NEW_REVISION
+    )
     pod["metadata"]["name"] = name
-    labels = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal)}
+    labels = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": name.rpartition("-")[2]}
     _add_labels(pod, {**labels, "controller-revision-hash": revision})
     _note_revision(pod, "controller-revision-hash", revision, owner)
-    waits = any((pod.namespace, pod.name) == (owner.namespace, name) for pod in mirror.pending)
-    which = "which waits for a node, made again" if waits else "the first that is missing"
-    owner.notes.done.append(f"pod {rendered(name)}, {which}, with its labels")
     templates = elements(spec, "volumeClaimTemplates")
     claims = [str(member(each, "metadata").get("name") or "") for each in templates]
     if claims and isinstance(pod["spec"], dict):
@@ -315,6 +316,25 @@ def _of_stateful_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Json]
         remaining = [each for each in elements(pod["spec"], "volumes") if each.get("name") not in claims]
         pod["spec"]["volumes"] = [*own, *remaining]
     return templates
+
+
+def _missing_replica(spec: Json, owner: _Owner) -> str:
+    start = member(spec, "ordinals").get("start")
+    mirror = owner.at_hand.mirror
+    taken = {pod.name for pod in mirror.pods.in_namespace(owner.namespace)}
+    names = (f"{owner.name}-{ordinal}" for ordinal in count(start if isinstance(start, int) else 0))
+    name = next(each for each in names if each not in taken)
+    waits = any((pod.namespace, pod.name) == (owner.namespace, name) for pod in mirror.pending)
+    which = "which waits for a node, made again" if waits else "the first that is missing"
+    owner.notes.done.append(f"pod {rendered(name)}, {which}, with its labels")
+    return name
+
+
+def _present_revision(owner: _Owner, kind: str) -> str:
+    """Return the revision of the pod in whose place the new one is made, if no object of a template is at hand."""
+    if owner.again is None or owner.at_hand.objects(kind):
+        return ""
+    return owner.again.labels.get("pod-template-hash" if kind == "ReplicaSet" else "controller-revision-hash", "")
 
 
 def _of_job(pod: Json, spec: Json, name: str, owner: _Owner) -> None:
@@ -325,7 +345,8 @@ def _of_job(pod: Json, spec: Json, name: str, owner: _Owner) -> None:
         for key, value in (("job-name", name), ("controller-uid", uid)):
             labels |= {key: value, f"batch.kubernetes.io/{key}": value}
     if spec.get("completionMode") == "Indexed":
-        labels["batch.kubernetes.io/job-completion-index"] = "0"
+        index = "batch.kubernetes.io/job-completion-index"
+        labels[index] = "0" if owner.again is None else owner.again.labels.get(index, "0")
     _add_labels(pod, {**labels, **member(pod, "metadata", "labels")})
     if labels:
         owner.notes.done.append(f"labels of Job {rendered(name)}")

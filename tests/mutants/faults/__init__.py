@@ -30,6 +30,7 @@ from tests.mutants.faults import (
     simulation,
     verbs,
     watch,
+    what_if,
     why,
     wire,
 )
@@ -55,6 +56,7 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "configuration": configuration.FAULTS,
     "scheduler": scheduler.FAULTS,
     "why": why.FAULTS,
+    "what-if": what_if.FAULTS,
     "access": access.FAULTS,
     "load": load.FAULTS,
     "gangs": gangs.FAULTS,

@@ -176,8 +176,8 @@ FAULTS: Final = (
     Fault(
         id="first-pod-of-a-set-although-it-is-there",
         breaks="The pod of a StatefulSet is its first one, and not the first that is missing.",
-        old='if f"{owner.name}-{each}" not in taken)',
-        new="if taken is not None)",
+        old="    name = next(each for each in names if each not in taken)",
+        new="    name = next(names)",
         tests=("test_manifests_of_people.py",),
     ),
     Fault(

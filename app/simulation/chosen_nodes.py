@@ -1,0 +1,81 @@
+"""The nodes that a question names: by name, by a label selector as kubectl takes it, and by zone."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from core.mirror.cluster import ClusterMirror
+from core.objects.labels import Selector, SelectorError, parse_selector
+from core.objects.node import ZONE, Node
+
+_MAX_LISTED: Final = 10
+_TERM: Final = re.compile(
+    r"\s*(?:(?P<absent>!)\s*(?P<none>[^\s,=!()]+)"
+    r"|(?P<key>[^\s,=!()]+)\s*(?:(?P<operator>==|=|!=)\s*(?P<value>[^\s,=!()]*)"
+    r"|\s(?P<set>in|notin)\s*\((?P<values>[^()]*)\))?)\s*(?:,|\Z)"
+)
+_EQUAL: Final[Mapping[str, str]] = {"=": "In", "==": "In", "!=": "NotIn", "in": "In", "notin": "NotIn"}
+
+
+class QuestionError(Exception):
+    """A question about something that the cluster does not have. The message is one line, and names the option."""
+
+
+def selector_of_text(option: str, text: str) -> Selector:
+    """Return a selector in kubectl's form: `a=b,c!=d,e in (f,g),h notin (i),j,!k`. Raises QuestionError.
+
+    Source: k8s.io/apimachinery pkg/labels/selector.go (Parse).
+    """
+    terms, place = list[tuple[str, str, Sequence[str]]](), 0
+    while place < len(text) or not text:
+        term = _TERM.match(text, place) if text.strip() else None
+        if term is None:
+            raise QuestionError(
+                f"{option}: {text[place:].strip() or 'nothing'}: expected a label selector, as for kubectl"
+            )
+        place = term.end()
+        if term["absent"]:
+            terms.append((term["none"], "DoesNotExist", ()))
+        elif term["operator"] or term["set"]:
+            values = [term["value"]] if term["operator"] else [each.strip() for each in term["values"].split(",")]
+            terms.append((term["key"], _EQUAL[term["operator"] or term["set"]], values))
+        else:
+            terms.append((term["key"], "Exists", ()))
+    try:
+        return parse_selector({}, terms)
+    except SelectorError as error:
+        raise QuestionError(f"{option}: {error}") from None
+
+
+def chosen_nodes(mirror: ClusterMirror, names: Sequence[str], selector: str = "", zone: str = "") -> list[str]:
+    """Return the names of the nodes that any of these choose, in alphabetical order.
+
+    Raises QuestionError for a name, a selector or a zone of no node, and where all nodes of a cluster are chosen.
+    """
+    nodes = {node.name: node for _, node in mirror.nodes}
+    found = {name.removeprefix("node/") for name in names}
+    unknown = sorted(found - nodes.keys())
+    if unknown:
+        raise QuestionError(f"no such node: {_listed(unknown)}")
+    if selector:
+        matches = selector_of_text("--selector", selector).matches
+        found |= _of(nodes, lambda node: matches(node.labels), f"--selector {selector}: no node matches")
+    if zone:
+        values = sorted({node.labels[ZONE] for node in nodes.values() if ZONE in node.labels})
+        has = f"; there are {_listed(values)}" if values else f": no node has the label {ZONE}"
+        found |= _of(nodes, lambda node: node.labels.get(ZONE) == zone, f"--zone {zone}: no node is in it{has}")
+    if len(found) == len(nodes):
+        raise QuestionError(f"all {len(nodes)} nodes are chosen, so that no node is left for their pods")
+    return sorted(found)
+
+
+def _of(nodes: Mapping[str, Node], has: Callable[[Node], bool], none: str) -> set[str]:
+    found = {name for name, node in nodes.items() if has(node)}
+    if not found:
+        raise QuestionError(none)
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
+    return f"{', '.join(names[:_MAX_LISTED])}{more}"

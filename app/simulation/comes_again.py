@@ -1,0 +1,151 @@
+"""The pod that comes in the place of one that is evicted or lost: its owner's, and not a copy of the running one.
+
+In between, the template may have changed: in a rollout, by a resize in place, or by an autoscaler of requests. The new
+pod has what its controller, the API server's defaults and admission add (see docs/explain.md), with the objects that
+are at hand. Without its owner's object, it is as the running pod.
+
+Source: k8s.io/kubernetes pkg/controller: deployment/deployment_controller.go and deployment/rolling.go (in a rollout
+the pods of old ReplicaSets that are not available go first, so that the newest one makes their successors),
+replicaset/replica_set.go, statefulset/stateful_set_control.go, job/job_controller.go.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from app.explain.explain_request import decode_manifest
+from app.explain.stored_pod import Json, Objects, elements, member
+from app.explain.templates import AtHand
+from app.objects.decode import DecodeError
+from app.simulation.raw_objects import RawObjects
+from core.explaining.owners import owner_of
+from core.explaining.remedy import TENTATIVE
+from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import PodDisruptionBudget
+from core.objects.pod import Pod, PodClaim
+from core.simulation.facts import Again, BudgetFacts, MirrorFacts, PodFacts
+
+_STATEFUL: Final = "StatefulSet"
+_REVISION: Final = "deployment.kubernetes.io/revision"
+_REVISIONS: Final = ("ReplicaSet", "ControllerRevision")
+_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+
+
+class Doubt(msgspec.Struct, frozen=True):
+    """Why the pods that come again may be others than those that were tried."""
+
+    owner: str
+    """KIND NAMESPACE/NAME"""
+    why: str
+    pods: int
+
+
+class _Made(NamedTuple):
+    """What the template of an owner makes. None: as the running pod, and `doubt` has the reason."""
+
+    pod: Pod | None
+    doubt: str = ""
+
+
+class ClusterFacts:
+    """What simulations ask of a cluster beside its mirror. Stale after the next event."""
+
+    def __init__(self, mirror: ClusterMirror, raw: RawObjects) -> None:
+        self._mirror = mirror
+        self._raw = raw
+        self._copies = MirrorFacts()
+        self._templates: dict[tuple[str, str, str], _Made] = {}
+        self._doubts: dict[tuple[str, str], set[str]] = {}  # -> uids
+
+    def of_pod(self, pod: Pod) -> PodFacts:
+        """Return what the mirror does not know of a pod."""
+        return self._raw.of_pod(pod)
+
+    def of_budget(self, budget: PodDisruptionBudget) -> BudgetFacts:
+        """Return what the mirror does not know of a budget."""
+        return self._raw.of_budget(budget)
+
+    def comes_again(self, pod: Pod) -> Again | str:
+        """Return what comes in the place of a pod on a node, or why nothing comes elsewhere."""
+        copied = self._copies.comes_again(pod)
+        if isinstance(copied, str) or pod.controller is None:
+            return copied
+        key = (pod.namespace, pod.controller.kind, pod.controller.name)
+        made = self._templates.get(key)
+        if made is None:
+            made = self._of_template(pod)
+            if made.pod is None or _suits_all(made.pod):
+                self._templates[key] = made
+        if made.doubt:
+            self._doubt(pod, made.doubt)
+        if made.pod is None:
+            return copied
+        return Again(replace(made.pod, name=pod.name, uid=f"{TENTATIVE}/{pod.uid}"))
+
+    @property
+    def doubts(self) -> Sequence[Doubt]:
+        """What is not known of the pods that came again so far, once for each owner, in order."""
+        return [Doubt(owner, why, len(uids)) for (owner, why), uids in sorted(self._doubts.items())]
+
+    def _doubt(self, pod: Pod, why: str) -> None:
+        owner = owner_of(pod)
+        named = f"{owner.kind} {owner.name}" if owner is not None else pod.full_name
+        self._doubts.setdefault((named, why), set()).add(pod.uid)
+
+    def _of_template(self, pod: Pod) -> _Made:
+        try:
+            owner, why = self._template_owner(pod)
+            if owner is None:
+                return _Made(None, f"as the running pod, {why}")
+            manifest = decode_manifest(msgspec.json.encode(owner), AtHand(self._mirror, self._beside(pod, owner)), pod)
+        except DecodeError as error:
+            return _Made(None, f"as the running pod, because of its template: {error}")
+        doubt = f"not judged: {'; '.join(manifest.notes.unknown)}" if manifest.notes.unknown else ""
+        if self._raw.has("PriorityClass") and not manifest.notes.of_priority:
+            return _Made(manifest.pod, doubt)
+        return _Made(replace(manifest.pod, priority=pod.priority, preemption_policy=pod.preemption_policy), doubt)
+
+    def _beside(self, pod: Pod, owner: Json) -> Objects:
+        name = f"{pod.namespace}/{member(owner, 'metadata').get('name')}"
+
+        def objects(kind: str) -> Sequence[Json]:
+            if kind in _REVISIONS:
+                return self._raw.owned(kind, str(owner.get("kind")), name)
+            return self._raw.in_namespace(kind, pod.namespace)
+
+        return objects
+
+    def _template_owner(self, pod: Pod) -> tuple[Json | None, str]:
+        """Return the object with the template that counts, or None and why there is none."""
+        controller, above = pod.controller, owner_of(pod)
+        if controller is None or above is None:
+            return None, "it has no controller"
+        kind, name = controller.kind, f"{pod.namespace}/{controller.name}"
+        found = self._raw.named(kind, name)
+        if kind == "ReplicaSet":
+            references = elements(member(found, "metadata"), "ownerReferences")
+            named = [f"{pod.namespace}/{each.get('name')}" for each in references if each.get("kind") == "Deployment"]
+            if named or (found is None and above.kind == "Deployment"):
+                kind, name = "Deployment", [*named, str(above.name)][0]
+                found = self._raw.named(kind, name) or self._newest(name)
+        if found is not None:
+            return found, ""
+        return None, f"there is no {kind} of its name" if self._raw.has(kind) else f"no {kind} is at hand"
+
+    def _newest(self, deployment: str) -> Json | None:
+        """Return the newest ReplicaSet of a Deployment, NAMESPACE/NAME."""
+        return max(self._raw.owned("ReplicaSet", "Deployment", deployment), key=_revision_of, default=None)
+
+
+def _suits_all(made: Pod) -> bool:
+    """Return whether the owner's other pods come again alike, but for their names."""
+    is_of_name = made.controller is None or made.controller.kind == _STATEFUL or _INDEX in made.labels
+    has_own = any(isinstance(each, PodClaim) and each.ephemeral for each in made.volumes)
+    return not (is_of_name or has_own or made.resource_claims)
+
+
+def _revision_of(replica_set: Json) -> int:
+    number = str(member(replica_set, "metadata", "annotations").get(_REVISION) or "")
+    return int(number) if number.isdecimal() and len(number) < len(str(2**63)) else 0

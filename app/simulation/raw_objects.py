@@ -1,0 +1,191 @@
+"""What simulations read of objects beside the mirror: facts of pods, and the owners and defaults that make pods."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, Final
+
+import msgspec
+
+from app.explain.pod_names import WORKLOADS
+from app.explain.stored_pod import Json, read_json
+from app.objects.decode import NULL, DecodeError, Metadata, OwnerReference, Unread, Wire, WireObject
+from app.objects.resources import OF_MANIFESTS
+from core.objects.kinds import PodDisruptionBudget
+from core.objects.pod import Pod
+from core.simulation.facts import BudgetFacts, PodFacts
+
+_SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+_DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+_PENDING: Final = "Pending"
+_ALWAYS_ALLOW: Final = "AlwaysAllow"
+_IN_NAMESPACES: Final = frozenset({*WORKLOADS, *OF_MANIFESTS} - {"PriorityClass", "RuntimeClass"})
+
+
+_USUAL: Final = PodFacts()
+"""Shared by almost all pods."""
+
+
+class _Metadata(Wire):
+    name: str | None = None
+    namespace: str | None = None
+    annotations: Annotated[msgspec.Raw, Unread(dict[str, str])] = NULL
+
+
+class _Volume(Wire):
+    empty_dir: msgspec.Raw = NULL
+
+
+class _Spec(Wire):
+    volumes: Sequence[_Volume] | None = None
+
+
+class _Condition(Wire):
+    type: str | None = None
+    status: str | None = None
+
+
+class _Status(Wire):
+    phase: str | None = None
+    conditions: Sequence[_Condition] | None = None
+
+
+class _Pod(Wire):
+    metadata: _Metadata | None = None
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class _BudgetSpec(Wire):
+    unhealthy_pod_eviction_policy: str | None = None
+
+
+class _BudgetStatus(Wire):
+    current_healthy: int | None = None
+    desired_healthy: int | None = None
+
+
+class _Budget(Wire):
+    metadata: _Metadata | None = None
+    spec: _BudgetSpec | None = None
+    status: _BudgetStatus | None = None
+
+
+_pod_decoder: Final = msgspec.json.Decoder(_Pod)
+_budget_decoder: Final = msgspec.json.Decoder(_Budget)
+_object_decoder: Final = msgspec.json.Decoder(WireObject)
+_owners_decoder: Final = msgspec.json.Decoder(list[OwnerReference])
+_annotations_decoder: Final = msgspec.json.Decoder(dict[str, str])
+
+
+class _Kept:
+    """An object, which is decoded when it is needed: few of 20,000 ReplicaSets are."""
+
+    __slots__ = ("_json", "_kind", "_raw")
+
+    def __init__(self, kind: str, raw: bytes | msgspec.Raw) -> None:
+        self._kind = kind
+        self._raw = raw
+        self._json: Json | None = None
+
+    @property
+    def json(self) -> Json:
+        """The object, with its kind, which the API server leaves out in lists."""
+        if self._json is None:
+            self._json = {**read_json(bytes(self._raw)), "kind": self._kind}
+        return self._json
+
+
+class RawObjects:
+    """Facts of the pods and budgets of a cluster, and the objects of the kinds that controllers and admission read.
+
+    There are 150,000 pods, so the facts of almost all of them are one object.
+    """
+
+    def __init__(self) -> None:
+        self._pods: dict[str, PodFacts] = {}
+        self._budgets: dict[str, BudgetFacts] = {}
+        self._kinds: set[str] = set()
+        self._by_name: dict[tuple[str, str], _Kept] = {}
+        self._by_namespace: dict[tuple[str, str], list[_Kept]] = {}
+        self._by_owner: dict[tuple[str, str, str, str], list[_Kept]] = {}
+
+    def take(self, kind: str, raw: bytes | msgspec.Raw) -> None:
+        """Take an object of a kind. One that cannot be decoded is left out: the mirror's reader has reported it."""
+        with suppress(DecodeError, msgspec.DecodeError, UnicodeDecodeError):
+            if kind == "Pod":
+                self._take_pod(raw)
+            elif kind == "PodDisruptionBudget":
+                self._take_budget(raw)
+            elif kind in OF_MANIFESTS or kind in WORKLOADS:
+                self._take_object(kind, raw)
+
+    def _take_pod(self, raw: bytes | msgspec.Raw) -> None:
+        pod = _pod_decoder.decode(raw)
+        metadata, status = pod.metadata or _Metadata(), pod.status or _Status()
+        annotations = {} if metadata.annotations == NULL else _annotations_decoder.decode(metadata.annotations)
+        safe_to_evict = annotations.get(_SAFE_TO_EVICT)
+        facts = PodFacts(
+            local_data=any(each.empty_dir != NULL for each in (pod.spec or _Spec()).volumes or ()),
+            is_ready=_is_ready(status),
+            has_started=status.phase != _PENDING,
+            safe_to_evict=None if safe_to_evict is None else safe_to_evict == "true",
+            do_not_disrupt=annotations.get(_DO_NOT_DISRUPT) == "true",
+        )
+        if facts != _USUAL:
+            self._pods[_full_name(metadata)] = facts
+
+    def _take_budget(self, raw: bytes | msgspec.Raw) -> None:
+        budget = _budget_decoder.decode(raw)
+        spec, status = budget.spec or _BudgetSpec(), budget.status or _BudgetStatus()
+        desired = status.desired_healthy or 0
+        self._budgets[_full_name(budget.metadata or _Metadata())] = BudgetFacts(
+            is_healthy=(status.current_healthy or 0) >= desired > 0,
+            always_allows_unhealthy=spec.unhealthy_pod_eviction_policy == _ALWAYS_ALLOW,
+        )
+
+    def _take_object(self, kind: str, raw: bytes | msgspec.Raw) -> None:
+        metadata = _object_decoder.decode(raw).metadata or Metadata()
+        namespace = (metadata.namespace or "default") if kind in _IN_NAMESPACES else ""
+        kept = _Kept(kind, raw)
+        self._kinds.add(kind)
+        self._by_name[kind, f"{namespace}/{metadata.name}"] = kept
+        self._by_namespace.setdefault((kind, namespace), []).append(kept)
+        owners = () if metadata.owner_references == NULL else _owners_decoder.decode(metadata.owner_references)
+        for owner in owners:
+            self._by_owner.setdefault((kind, namespace, owner.kind or "", owner.name or ""), []).append(kept)
+
+    def of_pod(self, pod: Pod) -> PodFacts:
+        """Return the facts of a pod. Without its object, those of most pods."""
+        return self._pods.get(pod.full_name, _USUAL)
+
+    def of_budget(self, budget: PodDisruptionBudget) -> BudgetFacts:
+        """Return the facts of a budget."""
+        return self._budgets.get(budget.full_name, BudgetFacts())
+
+    def named(self, kind: str, full_name: str) -> Json | None:
+        """Return the object of a namespaced kind, NAMESPACE/NAME, or None. Raises DecodeError."""
+        kept = self._by_name.get((kind, full_name))
+        return kept.json if kept is not None else None
+
+    def has(self, kind: str) -> bool:
+        """Return whether there is any object of a kind."""
+        return kind in self._kinds
+
+    def in_namespace(self, kind: str, namespace: str) -> Sequence[Json]:
+        """Return the objects of a kind in a namespace, and all of a kind without namespaces. Raises DecodeError."""
+        return [each.json for each in self._by_namespace.get((kind, namespace if kind in _IN_NAMESPACES else ""), ())]
+
+    def owned(self, kind: str, owner_kind: str, owner: str) -> Sequence[Json]:
+        """Return the objects of a kind that an object of a namespace owns, NAMESPACE/NAME. Raises DecodeError."""
+        namespace, _, name = owner.partition("/")
+        return [each.json for each in self._by_owner.get((kind, namespace, owner_kind, name), ())]
+
+
+def _is_ready(status: _Status) -> bool:
+    """Return the condition Ready, which a pod in a dump by hand may lack. Then it counts as ready."""
+    ready = [each.status for each in status.conditions or () if each.type == "Ready"]
+    return "True" in ready if ready else status.phase != _PENDING
+
+
+def _full_name(metadata: _Metadata) -> str:
+    return f"{metadata.namespace or 'default'}/{metadata.name}"

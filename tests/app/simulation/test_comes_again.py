@@ -1,0 +1,260 @@
+"""What comes in the place of a pod: its owner's next pod, and not a copy of the running one."""
+
+import json
+from typing import Any, NamedTuple
+
+import pytest
+
+from app.objects.decode_node import decode_pod_disruption_budget
+from app.objects.decode_pod import decode_pod
+from app.simulation.comes_again import ClusterFacts
+from app.simulation.raw_objects import RawObjects
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.objects.node import Node
+from core.objects.pod import Pod, PodClaim
+from core.simulation.facts import OF_NODE, REPLACED, UNMANAGED, Again, BudgetFacts, PodFacts
+from tests.builders import PodBuilder, make_pod
+
+Object = dict[str, Any]
+
+
+class Found(NamedTuple):
+    """What comes in the place of a pod, and the doubt about it."""
+
+    again: Again | str
+    doubt: str = ""
+
+
+def template(cpu: str = "2", **labels: str) -> Object:
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    return {"metadata": {"labels": {"app": "web", **labels}}, "spec": {"containers": [container]}}
+
+
+def deployment(**spec: object) -> Object:
+    metadata = {"name": "web", "namespace": "default"}
+    return {
+        "kind": "Deployment",
+        "apiVersion": "apps/v1",
+        "metadata": metadata,
+        "spec": {"template": template()} | spec,
+    }
+
+
+def replica_set(revision: str, number: int, of: Object) -> Object:
+    """Return a ReplicaSet of Deployment web, as the API server lists it."""
+    labelled = {**of, "metadata": {"labels": {**of["metadata"]["labels"], "pod-template-hash": revision}}}
+    metadata = {
+        "name": f"web-{revision}",
+        "namespace": "default",
+        "uid": f"uid-{revision}",
+        "labels": labelled["metadata"]["labels"],
+        "annotations": {"deployment.kubernetes.io/revision": str(number)},
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "controller": True}],
+    }
+    return {"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": metadata, "spec": {"template": labelled}}
+
+
+def running(name: str = "web-1a-x", kind: str = "ReplicaSet", owner: str = "web-1a") -> PodBuilder:
+    pod = make_pod(name).uid("u-1").label("app", "web").label("pod-template-hash", "1a").on("n1")
+    return pod.requests(cpu="1").owned_by(kind, owner, "r1")
+
+
+def at_hand(*objects: Object) -> tuple[ClusterMirror, RawObjects]:
+    raw = RawObjects()
+    for each in objects:
+        raw.take(each["kind"], json.dumps(each).encode())
+    return ClusterMirror(), raw
+
+
+def again(pod: PodBuilder | Object, *objects: Object) -> Found:
+    """Return what comes in the place of a pod on n1, with these raw objects at hand."""
+    mirror, raw = at_hand(*objects)
+    text = json.dumps(pod).encode() if isinstance(pod, dict) else pod.json()
+    stored = decode_pod(text)
+    for each in (Node("n1", {}), stored):
+        mirror.apply(ClusterEvent("Add", each))
+    raw.take("Pod", text)
+    facts = ClusterFacts(mirror, raw)
+    found = facts.comes_again(stored)
+    return Found(found, *(each.why for each in facts.doubts))
+
+
+def made(found: Found) -> Pod:
+    assert isinstance(found.again, Again)
+    return found.again.pod
+
+
+def test_it_is_of_the_deployments_template_and_not_as_the_running_pod() -> None:
+    found = again(running(), deployment())
+    assert (made(found).requests, found.doubt) == ({"cpu": 2000}, "")
+    assert (made(found).name, made(found).uid, made(found).node_name) == ("web-1a-x", "supposed/u-1", "")
+
+
+def test_in_a_rollout_it_is_of_the_newest_replica_set() -> None:
+    old, new = replica_set("1a", 9, template("1")), replica_set("2b", 10, template("3"))
+    pod = made(again(running(), old, new))
+    assert pod.requests == {"cpu": 3000}
+    assert pod.labels["pod-template-hash"] == "2b"
+    assert pod.controller is not None
+    assert pod.controller.name == "web-2b"
+
+
+def test_with_the_deployment_the_revision_is_that_of_its_equal_replica_set() -> None:
+    sets = [replica_set("1a", 9, template("1")), replica_set("2b", 10, template("2"))]
+    assert made(again(running(), deployment(), *sets)).labels["pod-template-hash"] == "2b"
+
+
+def test_without_any_replica_set_the_revision_is_taken_for_the_running_pods() -> None:
+    assert made(again(running(), deployment())).labels["pod-template-hash"] == "1a"
+
+
+def test_a_template_that_no_replica_set_has_is_a_new_revision() -> None:
+    pod = made(again(running(), deployment(), replica_set("1a", 9, template("1"))))
+    assert pod.labels["pod-template-hash"] == "new-revision"
+
+
+def test_a_replica_set_of_its_own_makes_it_of_its_template() -> None:
+    alone = {**replica_set("1a", 1, template("4"))}
+    alone["metadata"] = {**alone["metadata"], "ownerReferences": []}
+    assert made(again(running(), alone)).requests == {"cpu": 4000}
+
+
+@pytest.mark.parametrize(
+    ("owner", "deployments", "why"),
+    [
+        (("ReplicaSet", "web-1a"), (), "no Deployment is at hand"),
+        (("ReplicaSet", "web-1a"), ("other",), "there is no Deployment of its name"),
+        (("CloneSet", "web"), ("web",), "no CloneSet is at hand"),
+        (("Job", "web"), (), "no Job is at hand"),
+    ],
+)
+def test_without_its_owners_object_it_is_as_the_running_pod(
+    owner: tuple[str, str], deployments: tuple[str, ...], why: str
+) -> None:
+    objects = [{**deployment(), "metadata": {"name": name, "namespace": "default"}} for name in deployments]
+    found = again(running(kind=owner[0], owner=owner[1]), *objects)
+    assert found.doubt == f"as the running pod, {why}"
+    assert isinstance(found.again, Again)
+    assert found.again.is_copy
+    assert (made(found).requests, made(found).node_name) == ({"cpu": 1000}, "")
+
+
+def test_a_template_that_the_api_server_would_refuse_is_said() -> None:
+    refused = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "two"}}}]}}
+    found = again(running(), deployment(template=refused))
+    assert found.doubt.startswith("as the running pod, because of its template: ")
+
+
+@pytest.mark.parametrize(
+    ("pod", "why"),
+    [
+        (make_pod("bare").on("n1"), UNMANAGED),
+        (running(kind="DaemonSet", owner="proxy"), OF_NODE),
+        (make_pod("etcd-n1").on("n1"), OF_NODE),
+        (make_pod("etcd").on("n1").owned_by("Node", "n1", "u"), OF_NODE),
+        (running().terminating(), REPLACED),
+    ],
+)
+def test_pods_in_whose_place_nothing_comes(pod: PodBuilder, why: str) -> None:
+    assert again(pod, deployment()) == Found(why)
+
+
+def stateful_set(**spec: object) -> Object:
+    metadata = {"name": "db", "namespace": "default"}
+    claims = [{"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}]
+    of = {"template": template(), "volumeClaimTemplates": claims, **spec}
+    return {"kind": "StatefulSet", "apiVersion": "apps/v1", "metadata": metadata, "spec": of}
+
+
+def test_a_replica_of_a_stateful_set_keeps_its_name_and_its_claims() -> None:
+    pod = made(again(running("db-2", "StatefulSet", "db"), stateful_set()))
+    assert pod.name == "db-2"
+    assert pod.labels["apps.kubernetes.io/pod-index"] == "2"
+    assert pod.volumes == (PodClaim("data-db-2"),)
+
+
+def test_a_terminating_replica_of_a_stateful_set_comes_again() -> None:
+    assert made(again(running("db-2", "StatefulSet", "db").terminating(), stateful_set())).name == "db-2"
+
+
+def test_each_pod_has_the_generic_ephemeral_volumes_of_its_name() -> None:
+    volume = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}}
+    of = template()
+    of["spec"]["volumes"] = [volume]
+    facts = ClusterFacts(*at_hand(deployment(template=of)))
+    for name in ("web-1a-x", "web-1a-y"):
+        found = facts.comes_again(decode_pod(running(name).json()))
+        assert isinstance(found, Again)
+        assert found.pod.volumes == (PodClaim(f"{name}-scratch", ephemeral=True),)
+
+
+def test_a_pod_of_an_indexed_job_keeps_its_index() -> None:
+    pod = running("work-3-x", "Job", "work").label("batch.kubernetes.io/job-completion-index", "3")
+    metadata = {"name": "work", "namespace": "default", "uid": "j"}
+    job = {"kind": "Job", "apiVersion": "batch/v1", "metadata": metadata}
+    job["spec"] = {"completionMode": "Indexed", "template": template()}
+    assert made(again(pod, job)).labels["batch.kubernetes.io/job-completion-index"] == "3"
+
+
+def test_pods_of_an_owner_share_what_its_template_makes() -> None:
+    facts = ClusterFacts(*at_hand(deployment()))
+    one, other = (
+        made(Found(facts.comes_again(decode_pod(running(f"web-1a-{name}").uid(name).json())))) for name in "xy"
+    )
+    assert one.labels is other.labels
+    assert (one.name, other.name) == ("web-1a-x", "web-1a-y")
+
+
+def test_without_priority_classes_at_hand_the_priority_is_the_running_pods() -> None:
+    pod = running().obj()
+    pod["spec"]["priority"] = 7
+    of = template()
+    of["spec"]["priorityClassName"] = "high"
+    assert made(again(pod, deployment(template=of))).priority == 7
+
+
+def test_a_doubt_counts_each_pod_once() -> None:
+    facts = ClusterFacts(*at_hand())
+    for name in "xyx":
+        facts.comes_again(decode_pod(running(f"web-1a-{name}").uid(name).json()))
+    (doubt,) = facts.doubts
+    assert (doubt.owner, doubt.pods) == ("Deployment default/web", 2)
+
+
+def test_the_facts_of_pods() -> None:
+    pod = make_pod("p").annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false").phase("Pending").obj()
+    pod["spec"] = {**pod.get("spec", {}), "volumes": [{"name": "a", "emptyDir": {}}]}
+    protected = make_pod("q").annotated("karpenter.sh/do-not-disrupt", "true").phase("Running").obj()
+    protected["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    raw = RawObjects()
+    for each in (pod, protected, {"metadata": {"name": 3}}):
+        raw.take("Pod", json.dumps(each).encode())
+    assert raw.of_pod(decode_pod(json.dumps(pod).encode())) == PodFacts(
+        local_data=True, is_ready=False, has_started=False, safe_to_evict=False
+    )
+    found = raw.of_pod(decode_pod(json.dumps(protected).encode()))
+    assert found == PodFacts(is_ready=False, do_not_disrupt=True)
+    assert raw.of_pod(decode_pod(make_pod("unknown").json())) == PodFacts()
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "facts"),
+    [
+        ({}, {"currentHealthy": 3, "desiredHealthy": 3}, BudgetFacts(is_healthy=True)),
+        ({}, {"currentHealthy": 2, "desiredHealthy": 3}, BudgetFacts(is_healthy=False)),
+        ({}, {"currentHealthy": 3, "desiredHealthy": 0}, BudgetFacts(is_healthy=False)),
+        ({}, {}, BudgetFacts(is_healthy=False)),
+        (
+            {"unhealthyPodEvictionPolicy": "AlwaysAllow"},
+            {},
+            BudgetFacts(is_healthy=False, always_allows_unhealthy=True),
+        ),
+        ({"unhealthyPodEvictionPolicy": "IfHealthyBudget"}, {}, BudgetFacts(is_healthy=False)),
+    ],
+)
+def test_the_facts_of_budgets(spec: Object, status: Object, facts: BudgetFacts) -> None:
+    budget = {"metadata": {"name": "b", "namespace": "shop"}, "spec": spec, "status": status}
+    raw = RawObjects()
+    raw.take("PodDisruptionBudget", json.dumps(budget).encode())
+    assert raw.of_budget(decode_pod_disruption_budget(json.dumps(budget).encode())) == facts
