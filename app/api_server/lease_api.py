@@ -92,7 +92,8 @@ class LeaseApi:
 
 MARK_RULE: Final = 'apiGroups: [""], resources: ["pods/status"], verbs: ["patch"]'
 """The rule of a Role in the namespace of the pod. It has no name, because a ReplicaSet names its pods."""
-_CONDITION: Final = "kindred.dev/TookOver"
+MARK: Final = "kindred.dev/TookOver"
+"""The condition that is the mark."""
 _ATTEMPTS: Final = 2  # a kept connection may be one that the server has closed
 _MARK_TIMEOUT: Final = 1.0  # seconds of an attempt
 
@@ -113,7 +114,7 @@ class OwnPod:
         """Change the pod, and return the resourceVersion of this change. Empty if it failed, which is logged."""
         # A new message each time: the API server does not write an unchanged object.
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        condition = {"type": _CONDITION, "status": "True", "lastTransitionTime": now, "message": str(uuid.uuid4())}
+        condition = {"type": MARK, "status": "True", "lastTransitionTime": now, "message": str(uuid.uuid4())}
         body, problem = msgspec.json.encode({"status": {"conditions": [condition]}}), ""
         for _ in range(_ATTEMPTS):
             try:

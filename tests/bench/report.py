@@ -158,9 +158,9 @@ class Ratio(msgspec.Struct, frozen=True, omit_defaults=True):
         return cls.of(quotients, [[1.0]] * len(quotients), at_most=at_most)
 
     @classmethod
-    def single(cls, value: float, *, at_most: float | None = None) -> "Ratio":
+    def single(cls, value: float, *, at_most: float | None = None, aim: float | None = None) -> "Ratio":
         """Return a ratio that was measured once."""
-        return cls(value, value, value, at_most)
+        return cls(value, value, value, at_most, aim=aim)
 
     @property
     def missed(self) -> bool:

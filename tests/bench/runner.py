@@ -8,7 +8,22 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tests.bench import busy, cache, churn, decide, devices, engine, events, explain, gangs, growth, http, report, sync
+from tests.bench import (
+    busy,
+    cache,
+    churn,
+    decide,
+    devices,
+    engine,
+    events,
+    explain,
+    failover,
+    gangs,
+    growth,
+    http,
+    report,
+    sync,
+)
 from tests.bench.command import Size
 from tests.bench.live import say
 from tests.bench.report import Report, Section, section_text
@@ -23,6 +38,7 @@ SECTIONS: Final[Mapping[str, Callable[[Size], Section]]] = MappingProxyType(
         "growth": growth.measure,
         "events": events.measure,
         "sync": sync.measure,
+        "failover": failover.measure,
         "cache": cache.measure,
         "explain": explain.measure,
         "devices": devices.measure,

@@ -6,11 +6,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
+from app.api_server.lease_api import MARK
 from tests.app.server.balancer import Balancer, balancer
 from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, condition_of, pods_path
 from tests.e2e.control_plane import SCHEDULER_USER, ControlPlane
 from tests.e2e.judges import rejections, violations
-from tests.e2e.kindred import BINDS, Kindred, grant, write_token
+from tests.e2e.kindred import BINDS, MANIFESTS, Kindred, grant, write_token
 from tests.e2e.programs import wait_until
 from tests.e2e.proxy import ApiProxy, api_proxy
 from tests.e2e.scheduler import Scheduler, configuration
@@ -18,6 +21,7 @@ from tests.e2e.shapes import node
 
 NAMESPACE: Final = "e2e"
 PODS: Final = pods_path(NAMESPACE)
+_OWN_PODS: Final = "/api/v1/namespaces/kindred/pods"
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/kindred/leases/kindred"
 _PATIENCE: Final = 180.0  # seconds
 
@@ -88,6 +92,13 @@ class Cluster:
         if self.api.items(LEASE.rpartition("/")[0]):
             self.api.delete(LEASE)
         elected = {**settings, "KINDRED_LEADER_ELECTION": "kindred", "POD_NAMESPACE": "kindred"}
+        grant(self.api, settings)  # which makes the namespace
+        deployment = yaml.safe_load((MANIFESTS / "base" / "deployment.yaml").read_text("utf-8"))
+        spec = deployment["spec"]["template"]["spec"]
+        for each in self.api.items(_OWN_PODS):
+            self.api.delete(f"{_OWN_PODS}/{each['metadata']['name']}")
+        for name in ("first", "second"):  # the replicas' own pods, which they mark when they take over
+            self.api.create(_OWN_PODS, {"metadata": {"name": name}, "spec": {**spec, "nodeName": "elsewhere"}})
         first, second = (
             self.start_kindred({**elected, "POD_NAME": name}, server=server, follows=follows)
             for name, follows in (("first", False), ("second", True))
@@ -167,6 +178,14 @@ class Cluster:
     def wait_bound(self, number: int, seconds: float = 120.0) -> float:
         """Wait until so many pods have a node, and return the seconds that it took."""
         return wait_until(lambda: self.bound() >= number, seconds, f"{number} pods bound", every=0.25)
+
+    def marked(self) -> set[str]:
+        """Return the replicas' own pods that they have marked when they took over."""
+        return {
+            each["metadata"]["name"]
+            for each in self.api.items(_OWN_PODS)
+            if any(condition["type"] == MARK for condition in each["status"].get("conditions", ()))
+        }
 
     def violations(self) -> list[str]:
         """Return the rules that the final state breaks."""
