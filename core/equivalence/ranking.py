@@ -182,9 +182,13 @@ class Ranking:
         """
         if self.totals is None or any(self.totals.item(position) >= self.highest for position in positions):
             return None
+        best = self.best
         for position in positions:
-            self.best = self.best[self.best != position]
-        return self.best if len(self.best) else None
+            place = int(best.searchsorted(position))
+            if place < len(best) and best.item(place) == position:
+                best = np.concatenate((best[:place], best[place + 1 :]))  # the caller may hold the array
+        self.best = best
+        return best if len(best) else None
 
     def fits_at(self, position: int) -> bool:
         """Return whether all filters pass at a position, by their last results."""

@@ -24,7 +24,7 @@ from core.objects.pod import Pod
 
 NAME: Final = "InterPodAffinity"
 
-FEW: Final = 8
+FEW: Final = 3
 """Up to this number of nodes, sums are of numbers: an array of all domains takes 4 us."""
 _FEW_DOMAINS: Final = 256
 """Up to this number of domains, their sums are kept for the next decision of a class: 2 KB."""
@@ -88,19 +88,22 @@ class DomainSums:
         """
         if earlier._by_column != self._by_column:  # noqa: SLF001  # of the same class
             return None
-        changes: list[tuple[TopologyColumn, Int64Array]] = []
+        self._sums = earlier._sums  # noqa: SLF001
+        changes: list[tuple[TopologyColumn, int, int]] = []
         for column in self._by_column:
-            before, is_shared = earlier._sums.get(column), any(map(column.shares, slots))  # noqa: SLF001
-            if before is not None:
-                now = self._by_domain(column)
-                if len(before) == len(now):
-                    if is_shared and not np.array_equal(now, before):
-                        changes.append((column, now - before))
-                    continue
-            if is_shared:
-                return None
-        for column, change in changes:
-            raw += change.take(batch.value_ids(column))
+            sums = self._sums.get(column)
+            if sums is None:
+                if any(map(column.shares, slots)):
+                    return None
+                continue
+            for slot in slots:
+                value_id, now = column.of_slot.item(slot), self._at(column, slot)
+                if now != sums[value_id]:
+                    if column.shares(slot):
+                        changes.append((column, value_id, now - sums.item(value_id)))
+                    sums[value_id] = now
+        for column, value_id, change in changes:
+            raw += (batch.value_ids(column) == value_id) * np.int64(change)
         return bool(changes)
 
     def _by_domain(self, column: TopologyColumn) -> Int64Array:
@@ -114,11 +117,12 @@ class DomainSums:
 
     def at(self, slot: int) -> int:
         """Return the sum of the node of a slot."""
-        total = 0
-        for column, weighted in self._by_column.items():
-            value_id = column.of_slot.item(slot)
-            for domains, weight in weighted:
-                total += weight * domains.counts.get(value_id)
+        return sum([self._at(column, slot) for column in self._by_column])
+
+    def _at(self, column: TopologyColumn, slot: int) -> int:
+        value_id, total = column.of_slot.item(slot), 0
+        for domains, weight in self._by_column[column]:
+            total += weight * domains.counts.get(value_id)
         return total
 
 

@@ -13,6 +13,7 @@ from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
@@ -21,15 +22,15 @@ from core.scheduling_cycle import choose_nodes
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import node_of, pod_of
 from tests.core.equivalence.said_plugin import StatedPlugin, failing, when
-from tests.core.mirror.values import mirror_of, node, pod
+from tests.core.mirror.values import mirror_of, node, pod, tell
 
 HOST: Final = "kubernetes.io/hostname"
 WEB: Final = labelled(app="web")
 WEIGHT: Final = 10
 
 
-def _web(name: str) -> PodBuilder:
-    return make_pod(name).label("app", "web")
+def _web(name: str, namespace: str = "default") -> PodBuilder:
+    return make_pod(name).in_namespace(namespace).label("app", "web")
 
 
 def _node(name: str, zone: str, host: str = "") -> Node:
@@ -44,7 +45,8 @@ class _Cluster:
         for name, zone in zip("abcd", "xxyy", strict=True):
             self.mirror.apply(ClusterEvent("Add", _node(name, zone)))
         plugin = InterPodAffinity()
-        self.profile = Profile((plugin, StatedPlugin("Other")), ((plugin, 2), (StatedPlugin("Another"), 1)))
+        self.other = StatedPlugin("Another", invalidated_by=(when(Node, Scope.ALL),))
+        self.profile = Profile((plugin, StatedPlugin("Other")), ((plugin, 2), (self.other, 1)))
         self.cache = EquivalenceCache(self.mirror, self.profile.plugins)
         self.requested = pod_of(requested)
         for _ in range(3):  # after the second, the class has a ranking
@@ -103,6 +105,28 @@ def test_a_lowest_score_that_no_node_has_any_more_changes_all_scores(key: str) -
         choices.append(cluster.choice())
     by_host = ["bcd", "cd", "d", "abcd", "bcd", "cd", "c", "abcd", "bcd", "cd"]
     assert choices == by_host if key == HOST else choices[0] == "cd"
+
+
+def test_scores_are_spread_over_a_narrower_range_once_the_best_one_is_gone() -> None:
+    cluster = _Cluster(_web("p").preferred_anti_affinity(WEIGHT, term(HOST, WEB)))
+    cluster.other.raw["b"] = 150
+    tell(cluster.mirror, "Add", _node("e", "z"))  # so that all is scored again
+    for number, name in enumerate("eebbcd"):
+        cluster.place(name, _web(f"{number}"))
+        cluster.choice()
+    assert cluster.choice() == "a"
+    cluster.place("a", _web("last"))
+    assert cluster.choice() == "acd", "b has 150 and half of the range no more"
+
+
+def test_a_namespace_that_a_term_begins_to_select_repels_on_all_its_nodes() -> None:
+    cluster = _Cluster(_web("p").required_anti_affinity(term(HOST, WEB, namespace_selector=labelled(team="x"))))
+    cluster.place("a", _web("a", "other"))
+    cluster.place("b", _web("b", "other"))
+    assert [cluster.choice(), cluster.choice()] == ["abcd", "abcd"]
+    tell(cluster.mirror, "Add", Namespace("other", {"team": "x"}))
+    cluster.place("c", _web("c", "other"))
+    assert cluster.choice() == "d"
 
 
 def test_after_the_first_pod_of_a_domain_further_ones_change_no_verdict() -> None:
@@ -178,7 +202,7 @@ def test_all_nodes_are_judged_and_scored_again_where_others_may_have_changed() -
 
 def test_all_nodes_are_judged_again_after_another_event_than_of_a_pod() -> None:
     stated = _Stated()
-    stated.mirror.apply(ClusterEvent("Update", node("c", cpu=1)))
+    tell(stated.mirror, "Add", Namespace("new"))
     stated.plugin.raw["c"] = 0
     assert stated.ask("q") == ["b"]
     assert stated.plugin.requested == [["a", "b", "c"], ["a", "b", "c"]]

@@ -27,6 +27,13 @@ FAULTS: Final = (
         tests=("test_counted_rankings.py",),
     ),
     Fault(
+        id="ranking-adds-to-one-node-of-a-domain",
+        breaks="A pod that counts for its whole zone changes the score of its own node alone.",
+        old="                    if column.shares(slot):\n",
+        new="                    if False:\n",
+        tests=("test_counted_rankings.py",),
+    ),
+    Fault(
         id="ranking-keeps-scores-for-a-former-range",
         breaks="Nodes keep scores that were normalised by a lowest score that no node has any more.",
         old="        return self.at_lowest > 0 and self.at_highest > 0",
@@ -162,8 +169,8 @@ FAULTS: Final = (
     Fault(
         id="a-refusal-kept-though-an-earlier-filter-fails",
         breaks="A node fails at an earlier filter now, and its old reason is returned.",
-        old="        expected = unfit.verdicts.status(position) if fails_first else SUCCESS",
-        new="        expected = unfit.verdicts.status(position)",
+        old="        return (SUCCESS if verdicts is None else verdicts.status(0)) == expected",
+        new="        return not fails_first or (SUCCESS if verdicts is None else verdicts.status(0)) == expected",
         tests=("test_unfit.py",),
     ),
     Fault(
