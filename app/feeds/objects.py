@@ -8,7 +8,7 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
@@ -98,33 +98,36 @@ class KnownObjects:
         for name in list(self._objects):
             self.drop(name)
 
-    def replace(self, present: Mapping[str, Object], unreadable: Mapping[str, str]) -> Iterator[None]:
+    def replace(self, listing: "Listing") -> Iterator[None]:
         """Apply a whole list, one object per step, so that the caller can yield the loop in between.
 
-        `unreadable` (full name -> uid) are objects that are present but could not be decoded. Their last known state
-        stays. No other change may be applied between the steps.
+        The last known state of an object stays if it could not be decoded. No other change may be applied between the
+        steps.
         """
+        present = {each.uid or each.full_name for each in listing.objects} - listing.removed if self else ()
         for name in list(self._objects):
-            if name in unreadable:
-                self.drop_predecessor(name, unreadable[name])
-            elif name not in present:
+            if name in listing.unreadable:
+                self.drop_predecessor(name, listing.unreadable[name])
+            elif (self._objects[name].uid or name) not in present:
                 self.drop(name)
             yield
-        for stored in present.values():
-            self.put(stored)
+        for stored in listing.objects:
+            if (stored.uid or stored.full_name) not in listing.removed:
+                self.put(stored)
             yield
 
 
 class Listing:
-    """The present objects."""
+    """The present objects, in a list: a dict by their names would need a text for each of them."""
 
     def __init__(self) -> None:
-        self.present: dict[str, Object] = {}  # full name -> object
+        self.objects: list[Object] = []  # the last one of a name counts
+        self.removed: set[str] = set()  # uids, or names of objects without a uid, which no API server sends
         self.unreadable: dict[str, str] = {}  # full name -> uid, empty if the uid is unreadable, too
 
     def close(self) -> None:
         """Drop the objects at once. The error that ended a sync may keep this listing alive for a while."""
-        self.present.clear()
+        self.objects.clear()
         self.unreadable.clear()
 
     def add(self, stored: Object | Unreadable) -> None:
@@ -132,11 +135,13 @@ class Listing:
         if isinstance(stored, Unreadable):
             self.unreadable[stored.full_name] = stored.uid
         else:
-            self.present[stored.full_name] = stored
+            self.objects.append(stored)
+            if self.removed:
+                self.removed.discard(stored.uid or stored.full_name)
 
     def remove(self, stored: Object | Unreadable) -> None:
-        """Remove an object that was deleted during the sync."""
-        self.present.pop(stored.full_name, None)
+        """Remove an object that was deleted during the sync, or that the field selector leaves out since then."""
+        self.removed.add(stored.uid or stored.full_name)
         self.unreadable.pop(stored.full_name, None)
 
 

@@ -15,7 +15,7 @@ Meanwhile the mirror keeps its objects, and `ResourceState` has its freshness.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, closing
 from http import HTTPStatus
 from typing import Final
@@ -187,21 +187,22 @@ class Reflector:
                 await self._replace(listing, version, self._clock())
             await self._follow(events)
 
-    async def _initial_events(self, events: AsyncIterator[WatchEvent], listing: Listing) -> str:
+    async def _initial_events(self, chunks: AsyncIterator[Iterator[WatchEvent]], listing: Listing) -> str:
         """Collect objects up to the bookmark that ends the initial events. Return the bookmark's version."""
         try:
             async with asyncio.timeout(self._timing.initial_events):
-                async for event in events:
-                    if event.type == "BOOKMARK":
-                        bookmark = bookmark_of(event)
-                        if bookmark.initial_events_end:
-                            return bookmark.resource_version
-                    elif event.type == "DELETED":
-                        listing.remove(self._readable(event, self._reader.read(event.object)))
-                    else:
-                        known = self._reader.read_unless_known(event.object, self.known)
-                        listing.add(self._readable(event, known))
-                        self._admit(listing)
+                async for events in chunks:
+                    for event in events:
+                        if event.type == "BOOKMARK":
+                            bookmark = bookmark_of(event)
+                            if bookmark.initial_events_end:
+                                return bookmark.resource_version
+                        elif event.type == "DELETED":
+                            listing.remove(self._readable(event, self._reader.read(event.object)))
+                        else:
+                            known = self._reader.read_unless_known(event.object, self.known)
+                            listing.add(self._readable(event, known))
+                    self._admit(listing)
         except TimeoutError:
             text = f"initial events without end for {self._timing.initial_events:g} s"
             raise NoInitialEventsEndError(f"{self.state.resource.path}: {text}") from None
@@ -253,11 +254,11 @@ class Reflector:
 
     def _admit(self, listing: Listing) -> None:
         """Record the objects of a sync. Raises MemoryPressureError."""
-        self.state.listed = len(listing.present)
+        self.state.listed = len(listing.objects)
         self._memory.refuse(self._allowed)
 
     async def _replace(self, listing: Listing, version: str, as_of: float) -> None:
-        for _ in self.known.replace(listing.present, listing.unreadable):
+        for _ in self.known.replace(listing):
             if self._turns.over:
                 await self._turns.checkpoint()
         self._version = version
@@ -297,13 +298,14 @@ class Reflector:
                 )
             await asyncio.sleep(shortest - stood)
 
-    async def _follow(self, events: AsyncIterator[WatchEvent]) -> None:
+    async def _follow(self, chunks: AsyncIterator[Iterator[WatchEvent]]) -> None:
         try:
-            async for event in events:
-                if event.type == "ADDED" and self._memory.is_full():
-                    self._memory.refuse(0)  # deletions and changes before an addition are still applied
-                self._take(event)
-                self._follows(self._clock())
+            async for events in chunks:
+                for event in events:
+                    if event.type == "ADDED" and self._memory.is_full():
+                        self._memory.refuse(0)  # deletions and changes before an addition are still applied
+                    self._take(event)
+                    self._follows(self._clock())
         except ReadTimeoutError:
             # Bookmarks are not guaranteed. So nothing happened, or the connection is dead, or the version is a future
             # one. Only new requests can show which. The next watch resumes from the same version.

@@ -128,7 +128,7 @@ class _RestartRule(Wire):
     action: str | None = None
 
 
-class _VolumeMount(Wire):
+class _VolumeMount(Wire, omit_defaults=True):
     """The demands of a v1.VolumeMount on the container runtime of the node."""
 
     bind_mount_options: list[str] | None = None
@@ -137,7 +137,7 @@ class _VolumeMount(Wire):
 class WireContainer(Wire, omit_defaults=True):
     """The fields of a v1.Container that concern its node.
 
-    `needed_features` reads the last two. They are left out of the JSON that identifies equal pods.
+    `needed_features` reads the last two. They are left out of the JSON that identifies equal demands.
     """
 
     name: str | None = None
@@ -145,8 +145,8 @@ class WireContainer(Wire, omit_defaults=True):
     restart_policy: str | None = None
     ports: Annotated[msgspec.Raw, Unread(list[_ContainerPort])] = NULL
     resources: Annotated[msgspec.Raw, Unread(WireResources)] = NULL
-    restart_policy_rules: Annotated[msgspec.Raw, Unread(list[_RestartRule])] = NULL
-    volume_mounts: Annotated[msgspec.Raw, Unread(list[_VolumeMount])] = NULL
+    restart_policy_rules: list[_RestartRule] | None = None
+    volume_mounts: list[_VolumeMount] | None = None
 
 
 class WireContainerStatus(Wire, omit_defaults=True):
@@ -199,9 +199,6 @@ _encoder: Final = msgspec.json.Encoder()
 
 def demand_of(wire: WireContainers) -> Demand:
     """Return the demands of a pod. Raises DecodeError, with the field, for an invalid quantity or port."""
-    # Most conditions have only times. The condition that matters here is rare.
-    if b"PodResizePending" not in bytes(wire.conditions):
-        wire.conditions = NULL
     raw = _encoder.encode(wire)
     return _memoised_demand(raw) if len(raw) <= _MEMO_BYTES else _parse_demand(raw)
 
@@ -310,47 +307,22 @@ def _amounts(raw: msgspec.Raw, field: str) -> Amounts | None:
     return None if raw == NULL else amounts_of(raw, field)
 
 
-_rules_decoder: Final = nullable(list[_RestartRule])
-_mounts_decoder: Final = nullable(list[_VolumeMount])
-
-
 def needed_features(
-    containers: list[WireContainer] | None,
-    init_containers: list[WireContainer] | None,
-    ephemeral_containers: list[WireContainer] | None,
-    *,
-    users_of_host: bool,
+    wire: WireContainers, ephemeral_containers: list[WireContainer] | None, *, users_of_host: bool
 ) -> frozenset[str]:
-    """Return the features that a pod needs, and clear the fields that they come from. Raises DecodeError.
+    """Return the features that a pod needs, and clear the fields that they come from.
 
     `users_of_host`: the pod has the host's network and its own user namespace.
     """
-    restarts = mounts = False
-    for member, listed in (
-        ("containers", containers),
-        ("initContainers", init_containers),
-        ("ephemeralContainers", ephemeral_containers),
-    ):
-        for index, each in enumerate(listed or ()):
-            if each.volume_mounts is not NULL:
-                if b"bindMountOptions" in bytes(each.volume_mounts):
-                    mounts |= _mounts_with_options(each, f"spec.{member}[{index}].volumeMounts")
-                each.volume_mounts = NULL
-            if each.restart_policy_rules is not NULL:
-                if listed is not ephemeral_containers:
-                    restarts |= _restarts_all(each, f"spec.{member}[{index}].restartPolicyRules")
-                each.restart_policy_rules = NULL
-    if not (restarts or mounts or users_of_host):
-        return NO_FEATURES
-    needed = {RESTART_ALL: restarts, USERS_OF_HOST: users_of_host, MOUNT_OPTIONS: mounts}
-    return frozenset(feature for feature, is_needed in needed.items() if is_needed)
-
-
-def _mounts_with_options(container: WireContainer, field: str) -> bool:
-    mounts = decoding_field(_mounts_decoder.decode, container.volume_mounts, field) or ()
-    return any(mount.bind_mount_options for mount in mounts)
-
-
-def _restarts_all(container: WireContainer, field: str) -> bool:
-    rules = decoding_field(_rules_decoder.decode, container.restart_policy_rules, field) or ()
-    return any(rule.action == "RestartAllContainers" for rule in rules)
+    long_lived = (*(wire.containers or ()), *(wire.init_containers or ()))
+    every = (*long_lived, *(ephemeral_containers or ()))
+    needed = {
+        RESTART_ALL: any(
+            rule.action == "RestartAllContainers" for each in long_lived for rule in each.restart_policy_rules or ()
+        ),
+        USERS_OF_HOST: users_of_host,
+        MOUNT_OPTIONS: any(mount.bind_mount_options for each in every for mount in each.volume_mounts or ()),
+    }
+    for each in every:
+        each.volume_mounts = each.restart_policy_rules = None
+    return frozenset(feature for feature, is_needed in needed.items() if is_needed) or NO_FEATURES

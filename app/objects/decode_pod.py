@@ -1,15 +1,17 @@
 """JSON of a v1.Pod to the core's value."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from sys import intern
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from app.objects.decode import (
     NULL,
     Int32,
+    Json,
     Metadata,
     Unread,
     Wire,
@@ -20,7 +22,6 @@ from app.objects.decode import (
     labels_of,
 )
 from app.objects.decode_containers import (
-    Demand,
     WireClaimStatus,
     WireContainer,
     WireContainers,
@@ -40,9 +41,7 @@ from app.objects.decode_placement import (
     tolerations_of,
     topology_spread_of,
 )
-from core.objects.affinity import NO_AFFINITY, NO_NODE_AFFINITY
 from core.objects.pod import (
-    NO_TOLERATIONS,
     NOT_WAITING,
     InlineDisk,
     Pod,
@@ -56,6 +55,8 @@ from core.objects.pod import (
 from core.objects.volumes import VolumeSource
 
 _MEMO_ENTRIES: Final = 8192
+_TEMPLATES: Final = 4096
+_TEMPLATE_BYTES: Final = 4 * 1024  # longer ones are parsed each time, so the memo has at most 16 MiB of keys
 _SHARED_SIZE: Final = 1024  # characters; longer volumes are not shared, so the memo has at most some 16 MiB
 
 
@@ -249,7 +250,7 @@ class _PodStatus(Wire):
 
 
 class WirePod(Wire):
-    """A v1.Pod. Fields that many pods have in common stay bytes."""
+    """A v1.Pod. Most fields that many pods have in common stay bytes."""
 
     kind: str | None = None
     metadata: _PodMetadata | None = None
@@ -263,7 +264,30 @@ _EMPTY_SPEC: Final = _PodSpec()
 _EMPTY_STATUS: Final = _PodStatus()
 
 
-def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
+class _Template(Wire, array_like=True):
+    """The fields that mostly are equal in all pods of a controller. Equal JSON means equal values in `Pod`."""
+
+    namespace: str
+    owner_references: msgspec.Raw
+    affinity: msgspec.Raw
+    node_selector: msgspec.Raw
+    tolerations: msgspec.Raw
+    spread: msgspec.Raw
+    priority: int | None
+    preemption_policy: str | None
+    scheduler_name: str | None
+    scheduling_group: _SchedulingGroup | None
+    workload_ref: _WorkloadRef | None
+    users_of_host: bool
+    ephemeral_containers: list[WireContainer] | None
+    containers: WireContainers
+
+
+_template_decoder: Final = msgspec.json.Decoder(_Template)
+_encoder: Final = msgspec.json.Encoder()
+
+
+def decode_pod(raw: Json) -> Pod:
     """Decode a v1.Pod. Without a uid, as in a manifest, NAMESPACE/NAME identifies the pod. Raises DecodeError.
 
     Invalid affinity terms do not raise. They are in `Pod.affinity.errors`, and the caller rejects or tolerates them.
@@ -275,55 +299,126 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
     spec = wire.spec or _EMPTY_SPEC
     status = wire.status or _EMPTY_STATUS
     namespace = intern(metadata.namespace or "default")
-    affinity, node_affinity = NO_AFFINITY, NO_NODE_AFFINITY
-    if spec.affinity is not NULL or spec.node_selector is not NULL:
-        affinity = affinity_of(namespace, bytes(spec.affinity))
-        node_affinity = node_affinity_of(bytes(spec.affinity), spec.node_selector)
-    features = _features(spec)
-    demand = _demand(spec, status)
     labels = labels_of(metadata.labels)
-    controller = controller_of(metadata.owner_references)
-    terminating = metadata.deletion_timestamp is not None
-    # With more than ten keywords this call would take 0.7 us longer, because CPython 3.11 then makes a dict of them.
-    return Pod(
-        metadata.uid or f"{namespace}/{name}",
+    pod = replace(
+        _pod_of(namespace, spec, status, metadata.owner_references),
+        uid=metadata.uid or f"{namespace}/{name}",
+        name=name,
+        labels=labels,
+        node_name=intern(spec.node_name or ""),
+        resource_version=metadata.resource_version or "",
+        start_time=_shared_time(status.start_time) if status.start_time else "",
+    )
+    own = _own_fields(name, labels, metadata, spec, status)
+    return replace(pod, **own) if own else pod
+
+
+def _pod_of(namespace: str, spec: _PodSpec, status: _PodStatus, owner_references: msgspec.Raw) -> Pod:
+    """Return a pod with the fields that it has in common with others. All of them share one value."""
+    if not spec.node_name:
+        status = _PodStatus(qos_class=status.qos_class)  # for an incoming pod only the spec counts
+    # Most conditions have only times. The condition that matters here is rare.
+    conditions = status.conditions
+    template = _Template(
         namespace,
-        name,
-        labels,
-        intern(spec.node_name or ""),
-        status.phase in _TERMINAL_PHASES,
-        affinity,
-        demand.requests,
-        demand.best_effort,
-        controller,
-        metadata.resource_version or "",
-        terminating,
-        demand.non_zero_requests,
-        demand.scored_requests,
-        NO_TOLERATIONS if spec.tolerations is NULL else tolerations_of(spec.tolerations),
-        node_affinity,
+        owner_references,
+        spec.affinity,
+        spec.node_selector,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        spec.priority,
+        spec.preemption_policy,
+        spec.scheduler_name,
+        spec.scheduling_group,
+        spec.workload_ref,
+        spec.host_network is True and spec.host_users is False,
+        spec.ephemeral_containers,
+        WireContainers(
+            spec.containers,
+            spec.init_containers,
+            spec.resources,
+            spec.overhead,
+            status.container_statuses,
+            status.init_container_statuses,
+            conditions if b"PodResizePending" in bytes(conditions) else NULL,
+            status.qos_class,
+            status.resources,
+            status.allocated_resources,
+            status.node_allocatable_resource_claim_statuses,
+        ),
+    )
+    raw = _encoder.encode(template)
+    return _memoised_template(raw) if len(raw) <= _TEMPLATE_BYTES else _parse_template(raw)
+
+
+def _parse_template(raw: bytes) -> Pod:
+    wire = _template_decoder.decode(raw)
+    namespace, affinity = intern(wire.namespace), bytes(wire.affinity)
+    pods, nodes = affinity_of(namespace, affinity), node_affinity_of(affinity, wire.node_selector)
+    features = needed_features(wire.containers, wire.ephemeral_containers, users_of_host=wire.users_of_host)
+    demand = demand_of(wire.containers)
+    controller = controller_of(wire.owner_references)
+    return Pod(
+        "",
+        namespace,
+        "",
+        affinity=pods,
+        requests=demand.requests,
+        best_effort=demand.best_effort,
+        controller=controller,
+        non_zero_requests=demand.non_zero_requests,
+        scored_requests=demand.scored_requests,
+        tolerations=tolerations_of(wire.tolerations),
+        node_affinity=nodes,
         host_ports=demand.host_ports,
         images=demand.images,
-        volumes=volumes_of(name, spec.volumes) if spec.volumes else (),
-        spread=() if spec.topology_spread_constraints is NULL else topology_spread_of(spec.topology_spread_constraints),
-        priority=spec.priority or 0,
-        start_time=status.start_time or "",
-        preemption_policy=intern(spec.preemption_policy or ""),
-        nominated_node_name=intern(status.nominated_node_name or ""),
-        preempted=terminating and _is_preempted(status.conditions),
-        scheduler_name=intern(spec.scheduler_name or ""),
-        scheduling_group=_scheduling_group(namespace, spec),
-        resource_claims=_resource_claims(spec.resource_claims, status) if spec.resource_claims else (),
-        waiting=NOT_WAITING if spec.node_name else _waiting(metadata, spec, status),
+        spread=topology_spread_of(wire.spread),
+        priority=wire.priority or 0,
+        preemption_policy=intern(wire.preemption_policy or ""),
+        scheduler_name=intern(wire.scheduler_name or ""),
+        scheduling_group=_scheduling_group(namespace, wire),
         resources=demand.resources,
-        image_volumes=image_volumes_of(spec.volumes) if spec.volumes else (),
         needed_features=features,
-        group=membership_of(labels, metadata.annotations),
         load=demand.load,
         of_daemon_set=controller is not None and controller.kind == "DaemonSet",
         origins=demand.origins,
         extended_requests=demand.extended,
     )
+
+
+_memoised_template: Final = lru_cache(maxsize=_TEMPLATES)(_parse_template)
+
+
+@lru_cache(maxsize=_MEMO_ENTRIES)
+def _shared_time(text: str) -> str:
+    """Return the text. Pods of one controller mostly start in the same seconds, and share it."""
+    return text
+
+
+def _own_fields(
+    name: str, labels: Mapping[str, str], metadata: _PodMetadata, spec: _PodSpec, status: _PodStatus
+) -> dict[str, Any]:
+    """Return the fields that few pods have, and that a pod shares with no other."""
+    own: dict[str, Any] = {}
+    if spec.volumes:
+        if volumes := volumes_of(name, spec.volumes):
+            own["volumes"] = volumes
+        if images := image_volumes_of(spec.volumes):
+            own["image_volumes"] = images
+    if not spec.node_name:
+        own["waiting"] = _waiting(metadata, spec, status)
+    if status.phase in _TERMINAL_PHASES:
+        own["terminal"] = True
+    if metadata.deletion_timestamp is not None:
+        own["terminating"], own["preempted"] = True, _is_preempted(status.conditions)
+    if status.nominated_node_name:
+        own["nominated_node_name"] = intern(status.nominated_node_name)
+    if spec.resource_claims:
+        own["resource_claims"] = _resource_claims(spec.resource_claims, status)
+    group = membership_of(labels, metadata.annotations)
+    if group is not None:
+        own["group"] = group
+    return own
 
 
 def _resource_claims(claims: list[_ResourceClaim], status: _PodStatus) -> tuple[PodResourceClaim, ...]:
@@ -338,7 +433,7 @@ def _resource_claims(claims: list[_ResourceClaim], status: _PodStatus) -> tuple[
     )
 
 
-def _scheduling_group(namespace: str, spec: _PodSpec) -> str:
+def _scheduling_group(namespace: str, spec: _Template) -> str:
     """Return the group that kube-scheduler schedules the pod in: of schedulingGroup, or in 1.35 of workloadRef.
 
     1.35 has no schedulingGroup, and takes every workloadRef for a membership (gangscheduling/gangscheduling.go). From
@@ -370,29 +465,3 @@ def _waiting(metadata: _PodMetadata, spec: _PodSpec, status: _PodStatus) -> Wait
     # Thousands of pods of one class share a message of up to a kilobyte.
     message = intern((failed.message or "")[:_MAX_MESSAGE])
     return Waiting(created, gates, intern(failed.reason or ""), message, failed.last_transition_time or "")
-
-
-def _features(spec: _PodSpec) -> frozenset[str]:
-    """Return the features that the node must declare. A pod without such features costs no call per container."""
-    on_host = spec.host_network is True and spec.host_users is False
-    return needed_features(spec.containers, spec.init_containers, spec.ephemeral_containers, users_of_host=on_host)
-
-
-def _demand(spec: _PodSpec, status: _PodStatus) -> Demand:
-    if not spec.node_name:
-        status = _PodStatus(qos_class=status.qos_class)  # for an incoming pod only the spec counts
-    return demand_of(
-        WireContainers(
-            spec.containers,
-            spec.init_containers,
-            spec.resources,
-            spec.overhead,
-            status.container_statuses,
-            status.init_container_statuses,
-            status.conditions,
-            status.qos_class,
-            status.resources,
-            status.allocated_resources,
-            status.node_allocatable_resource_claim_statuses,
-        )
-    )

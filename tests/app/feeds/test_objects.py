@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -11,7 +11,7 @@ import pytest
 from app.feeds.freshness import ResourceState
 from app.feeds.objects import KnownObjects, Listing, ObjectReader, Unreadable
 from app.objects.resources import RESOURCES
-from core.events import ClusterEvent
+from core.events import ClusterEvent, Object
 from core.objects.kinds import Namespace
 from core.objects.pod import Pod
 from tests.builders import make_namespace, make_pod
@@ -172,32 +172,43 @@ def test_the_sizes_of_what_is_read_are_added_up() -> None:
 # What a sync has told so far.
 
 
+def present(listing: Listing) -> dict[str, Object]:
+    """Return the objects of a list that is the first."""
+    known = KnownObjects(lambda _: None)
+    for _ in known.replace(listing):
+        pass
+    return {each.full_name: each for each in known}
+
+
 def test_later_tellings_replace_earlier_ones() -> None:
     listing = Listing()
     for version in "12":
         listing.add(Namespace("a", resource_version=version))
     for uid in ("u1", "u2"):
         listing.add(Unreadable("b", uid))
-    assert listing.present == {"a": Namespace("a", resource_version="2")}
+    assert present(listing) == {"a": Namespace("a", resource_version="2")}
     assert listing.unreadable == {"b": "u2"}
 
 
 def test_what_went_meanwhile_is_not_there_readable_or_not() -> None:
-    listing = Listing()
-    readable, unreadable = Namespace("a"), Unreadable("b", "u")
-    for gone in (Namespace("a"), Unreadable("a"), Namespace("b"), Unreadable("b"), Unreadable("c")):
+    readable, unreadable = Namespace("a", uid="ua"), Unreadable("b", "u")
+    for gone in (readable, Unreadable("a", "ua"), Namespace("b", uid="u"), Unreadable("b", "u"), Unreadable("c", "uc")):
+        listing = Listing()
         listing.add(readable)
         listing.add(unreadable)
         listing.remove(gone)
-        assert ("a" in listing.present) is (gone.full_name != "a")
+        assert ("a" in present(listing)) is (gone.full_name != "a")
         assert ("b" in listing.unreadable) is (gone.full_name != "b")
+        for again in (Namespace("a", uid="again"), Namespace("a", {"v": "2"}, uid="ua")):
+            listing.add(again)
+            assert present(listing)["a"] == again
 
 
 def test_the_readable_state_stays_of_what_became_unreadable() -> None:
     listing = Listing()
     listing.add(Namespace("a"))
     listing.add(Unreadable("a", "u"))
-    assert listing.present == {"a": Namespace("a")}
+    assert present(listing) == {"a": Namespace("a")}
     assert listing.unreadable == {"a": "u"}
 
 
@@ -300,6 +311,15 @@ def test_an_unreadable_object_drives_out_its_predecessor_only(
     assert reported.take() == expected
 
 
+def listed(present: Sequence[Namespace], unreadable: Mapping[str, str]) -> Listing:
+    listing = Listing()
+    for name, uid in unreadable.items():
+        listing.add(Unreadable(name, uid))
+    for each in present:
+        listing.add(each)
+    return listing
+
+
 @pytest.mark.parametrize(
     ("present", "unreadable", "expected"),
     [
@@ -322,7 +342,7 @@ def test_a_replacement_tells_what_differs(
     expected: list[tuple[str, object]],
 ) -> None:
     known = knowing(reported, A1, B1)
-    for _ in known.replace({each.name: each for each in present}, unreadable):
+    for _ in known.replace(listed(present, unreadable)):
         pass
     assert reported.take() == expected
     retained = {A1.name: A1} if unreadable.get("a") in {"", "ua"} else {}
@@ -331,5 +351,5 @@ def test_a_replacement_tells_what_differs(
 
 def test_a_replacement_pauses_after_each_object_that_is_looked_at(reported: Reported) -> None:
     known = knowing(reported, A1, B1)
-    seen = [reported.take() for _ in known.replace({"b": B1, "c": C1}, {})]
+    seen = [reported.take() for _ in known.replace(listed((B1, C1), {}))]
     assert seen == [[("Delete", A1)], [], [], [("Add", C1)]]

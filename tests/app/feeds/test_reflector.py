@@ -285,6 +285,7 @@ async def test_a_sync_that_memory_gets_short_for_ends_and_says_how_much_there_wa
     watch_list: bool,  # noqa: FBT001  # one of two cases
 ) -> None:
     monkeypatch.setattr("app.feeds.stream.PAGE_SIZE", 3)
+    monkeypatch.setattr("app.feeds.stream._LINES_AT_ONCE", 1)
     monkeypatch.setattr("app.feeds.stream._MAX_LENGTH", -1.0)
     for number in range(20):
         create(server, make_pod(f"p{number}"))

@@ -153,8 +153,8 @@ class Reading:
                 yield chunk
 
         try:
-            async for event in watch_events(stream(), self.state, LoopShare()):
-                self.events.append((event.type, bytes(event.object)))
+            async for events in watch_events(stream(), self.state, LoopShare()):
+                self.events.extend((event.type, bytes(event.object)) for event in events)
         except BrokenWatchError as error:
             self.error = error
 
@@ -190,6 +190,7 @@ def test_a_watch_breaks_behind_what_it_told_before(text: bytes, kind: type[Broke
 
 def test_many_events_in_one_chunk_let_others_run_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.feeds.stream._MAX_LENGTH", 0.0)
+    monkeypatch.setattr("app.feeds.stream._LINES_AT_ONCE", 1)
     ran = []
 
     async def other() -> None:
@@ -202,9 +203,9 @@ def test_many_events_in_one_chunk_let_others_run_in_between(monkeypatch: pytest.
             yield 10 * ADDED
 
         running = asyncio.create_task(other())
-        events = [event async for event in watch_events(stream(), ResourceState(RESOURCES[Pod]), LoopShare())]
+        parts = [[*events] async for events in watch_events(stream(), ResourceState(RESOURCES[Pod]), LoopShare())]
         running.cancel()
-        return len(events)
+        return sum(map(len, parts))
 
     assert asyncio.run(read()) == 10
     assert len(ran) >= 9

@@ -64,9 +64,16 @@ FAULTS: Final = (
     Fault(
         id="unreadable-object-dropped-by-a-sync",
         breaks="An object that a list holds and that cannot be decoded is dropped from the mirror.",
-        old="                self.drop_predecessor(name, unreadable[name])\n",
+        old="                self.drop_predecessor(name, listing.unreadable[name])\n",
         new="                self.drop(name)\n",
         tests=("feeds/test_objects.py", "test_reflector_objects.py"),
+    ),
+    Fault(
+        id="deleted-during-a-sync",
+        breaks="An object that was deleted while it was listed is in the mirror.",
+        old="            if (stored.uid or stored.full_name) not in listing.removed:\n                self.put(stored)\n",
+        new="            self.put(stored)\n",
+        tests=("feeds/test_objects.py", "test_reflector_sync.py"),
     ),
     Fault(
         id="stale-at-the-limit-itself",
