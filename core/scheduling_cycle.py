@@ -1,6 +1,6 @@
 """Evaluates one request on the mirror, between two events: which nodes fit, and their scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from core.framework.evaluation import Evaluation, Failure, FitChecks, best_nodes, weighted_sums
 from core.framework.interface import AnyFilter, Code, Status, Verdicts
+from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
@@ -249,12 +250,18 @@ class NodeSample:
         return np.sort(turned[best])
 
 
-def derive_states(profile: Profile, mirror: ClusterMirror) -> None:
-    """Create the states that the plugins of a profile need, while the mirror is still empty.
+def states_of(profile: Profile) -> list[Callable[[ClusterMirror], Listener]]:
+    """Return what creates the states that the plugins of a profile need, for `ClusterMirror.derived`.
 
-    A state that is created at a plugin's first request must read all pods: 0.05 to 0.4 s each at 150,000 pods, during
-    which no other request is served. States of nodes alone take milliseconds, so they may be created late.
+    A state that is created at a plugin's first request must read all pods, during which no other request is served. A
+    state that is created before the first pods takes each as an event, which takes several times as long. So they are
+    created between the first list of pods and the first request. States of nodes alone take milliseconds, so they may
+    be created late.
     """
-    for plugin in profile.plugins:
-        for make in plugin.states:
-            mirror.derived(make)
+    return list(dict.fromkeys(make for plugin in profile.plugins for make in plugin.states))
+
+
+def derive_states(profile: Profile, mirror: ClusterMirror) -> None:
+    """Create the states that the plugins of a profile need."""
+    for make in states_of(profile):
+        mirror.derived(make)

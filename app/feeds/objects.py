@@ -8,7 +8,7 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
@@ -19,7 +19,8 @@ from app.feeds.stream import MAX_LINE_BYTES
 from app.objects.decode import DecodeError
 from app.objects.resources import decode_identity
 from app.process.logs import one_line
-from core.events import ClusterEvent, Object
+from core.events import ClusterEvent, Kind, Object
+from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.mirror.placement import PodState, PodTransition
 from core.mirror.waiting_claims import WaitingClaims
@@ -267,14 +268,25 @@ class MirrorFeed:
         clock: Callable[[], float],
         observe_confirmation: Callable[[float], None],
         wall_clock: Callable[[], float] = time.time,
+        states: Sequence[Callable[[ClusterMirror], Listener]] = (),
     ) -> None:
-        """`observe_confirmation` gets the seconds from a pod's assumption to the event that confirms it."""
+        """`observe_confirmation` gets the seconds from a pod's assumption to the event that confirms it.
+
+        `states` are derived from the mirror after the first list of pods.
+        """
         self._mirror = mirror
         self._clock = clock
         self._wall_clock = wall_clock
         self._waiting = mirror.derived(WaitingClaims)
         self._observe_confirmation = observe_confirmation
+        self._states = states
         self._loads = BulkLoads()
+
+    def derive(self, kind: Kind) -> Iterator[None]:
+        """Derive the states from the mirror after a list of a kind, one per step. A state takes up to 0.1 s, once."""
+        for make in self._states if kind is Pod else ():
+            self._mirror.derived(make)
+            yield
 
     def apply(self, event: ClusterEvent) -> None:
         """Take over one change."""

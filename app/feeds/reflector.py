@@ -18,6 +18,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, closing
 from http import HTTPStatus
+from itertools import chain
 from typing import Final
 
 from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
@@ -70,6 +71,7 @@ class Reflector:
         self.known = KnownObjects(feed.apply)
         self._client = client
         self._loading = feed.loading
+        self._derive = feed.derive
         self._timing = retries.timing
         self._memory = memory
         self._allowed = 0  # bytes that the process may have during the present sync
@@ -258,7 +260,7 @@ class Reflector:
         self._memory.refuse(self._allowed)
 
     async def _replace(self, listing: Listing, version: str, as_of: float) -> None:
-        for _ in self.known.replace(listing):
+        for _ in chain(self.known.replace(listing), self._derive(self.state.resource.kind)):
             if self._turns.over:
                 await self._turns.checkpoint()
         self._version = version

@@ -26,6 +26,7 @@ from app.settings.settings import Settings, SettingsError, port_rule, variable_o
 from app.telemetry.metrics import Metrics, leader_metrics, memory_metrics, usage_metrics, watch_metrics
 from app.verbs.admission import ServingState, Takeover
 from core.events import Kind
+from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.node import NodeMetrics
@@ -107,21 +108,22 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     credentials: Credentials,
     metrics: Metrics,
     limits: Limits,
+    states: Sequence[Callable[[ClusterMirror], Listener]] = (),
 ) -> Cluster:
     """Return the cluster that the mirror follows, for objects of these kinds. Raises SettingsError.
 
-    `kinds`: kind -> whether requests of schedulers need it, or only explanations or groups.
+    `kinds`: kind -> whether requests of schedulers need it, or only explanations or groups. `states`: see MirrorFeed.
     """
     clock = time.monotonic
-    states = [ResourceState(RESOURCES[kind], serves=serves) for kind, serves in kinds.items()]
+    resources = [ResourceState(RESOURCES[kind], serves=serves) for kind, serves in kinds.items()]
     # The first decision needs them.
-    groups = [state for state in states if state.resource.kind in {PodGroup, SchedulingGroup}]
+    groups = [state for state in resources if state.resource.kind in {PodGroup, SchedulingGroup}]
     client = ApiClient(credentials)
-    asking = ServerRelease(client, release, states, clock)
-    freshness = Freshness(states, settings.stale_after, clock, asking.problem)
-    memory = _memory(limits, states, metrics)
-    feed = MirrorFeed(mirror, clock, metrics.confirmations.observe)
-    watcher = Watcher(client, states, feed, Timing(clock=clock), memory)
+    asking = ServerRelease(client, release, resources, clock)
+    freshness = Freshness(resources, settings.stale_after, clock, asking.problem)
+    memory = _memory(limits, resources, metrics)
+    feed = MirrorFeed(mirror, clock, metrics.confirmations.observe, states=states)
+    watcher = Watcher(client, resources, feed, Timing(clock=clock), memory)
     known = {reflector.state.plural: reflector.known for reflector in watcher.reflectors}
     metrics.register(partial(watch_metrics, freshness, time.time, known))
     following: tuple[Background, ...] = (watcher.run, feed.follow_time)

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -35,13 +35,14 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
 from core.events import Kind
 from core.gangs.gangs import Gangs
 from core.gangs.placing import Placer
+from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.node import NodeMetrics
 from core.plugins import DEVICES
 from core.profile import Profile, ProfileError, full_profile, parse_profile, with_argument
-from core.scheduling_cycle import derive_states
+from core.scheduling_cycle import states_of
 
 # `filter` and the evictor need each other. So both get the queue of pods, and the preemptions in progress.
 
@@ -271,13 +272,12 @@ def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
     return Extender(served_profile(settings), mirror, None, settings.max_score)
 
 
-def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
-    """Prepare the mirror for the plugins of the settings. Raises SettingsError."""
-    profile = served_profile(settings)
-    derive_states(profile, mirror)
+def derived_states(settings: Settings, profile: Profile) -> list[Callable[[ClusterMirror], Listener]]:
+    """Return what creates the states that the mirror keeps for the plugins of the settings. Raises SettingsError."""
+    states = states_of(profile)
     if settings.admin or _ranked(settings):
-        derive_states(explained_profile(settings, profile).profile, mirror)
-    return profile
+        states += states_of(explained_profile(settings, profile).profile)
+    return states
 
 
 def create_engine(  # noqa: PLR0913  # the parts of an engine

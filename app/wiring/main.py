@@ -30,7 +30,7 @@ from app.telemetry.metrics import Metrics, release_metrics, tls_metrics
 from app.verbs.admission import ServingState
 from app.wiring.apps import Verbs, create_admin_port, create_scheduler_ports, create_verbs
 from app.wiring.cluster import Cluster, check_usage, dumped_cluster, followed_cluster
-from app.wiring.engine import Engine, create_engine, followed_kinds, prepare_mirror
+from app.wiring.engine import Engine, create_engine, derived_states, followed_kinds, served_profile
 from core.mirror.cluster import ClusterMirror
 
 
@@ -69,14 +69,17 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     metrics = Metrics(mirror, time.monotonic)
     metrics.register(partial(release_metrics, release))
     mirror.work.limit = limits.max_work
-    profile = prepare_mirror(settings, mirror)
+    profile = served_profile(settings)
+    states = derived_states(settings, profile)
     if credentials is None:
+        for make in states:
+            mirror.derived(make)
         cluster = dumped_cluster(settings, release, metrics, limits, freshness)
     else:
         check_usage(settings, profile)
         kinds = followed_kinds(settings, profile)
         cluster = followed_cluster(
-            settings, mirror, release, kinds, credentials=credentials, metrics=metrics, limits=limits
+            settings, mirror, release, kinds, credentials=credentials, metrics=metrics, limits=limits, states=states
         )
     engine = create_engine(settings, mirror, profile, cluster, metrics=metrics, limits=limits)
     verbs = create_verbs(settings, engine, cluster, metrics=metrics, limits=limits)

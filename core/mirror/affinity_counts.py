@@ -180,6 +180,8 @@ class MatchCounters:
 
     def count(self, pod: Pod, slot: int, delta: int) -> None:
         """Add a pod to the counts of its node's slot (delta 1), or remove it (delta -1)."""
+        if not self._counters:
+            return
         for terms in self._index.candidates(pod.namespace, pod.labels):
             if self.selects_all(terms.matchers, pod):
                 self._counters[terms].add(slot, delta)

@@ -130,7 +130,7 @@ class NodeInfo:
         self.name = name
         self.node: Node | None = None
         self.slot = NO_SLOT
-        self.rows: set[int] = set()
+        self.rows: list[int] = []  # a set would take 70 bytes a pod
         self.requested = PlacedRequests()
         self.generation = 0
         self.is_withdrawn = False

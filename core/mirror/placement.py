@@ -101,7 +101,7 @@ class Placement:
     def join(self, row: int, pod: Pod) -> NodeInfo:
         """Add a pod to the NodeInfo of the node that it names, with a generation. No listener hears it."""
         info = self.nodes.info(pod.node_name)
-        info.rows.add(row)
+        info.rows.append(row)
         info.requested.count(pod, 1)
         self.nodes.touch(info)
         return info

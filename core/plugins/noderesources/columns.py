@@ -4,9 +4,11 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/types.go (NodeInfo.update, Res
 on its node. Every sum is an int64, which overflows as Go's does.
 """
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from itertools import repeat
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -31,6 +33,7 @@ Offered: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 """Resource -> (position in a batch, amount) of the strangers that offer it."""
 
 _NO_OFFERS: Final[Offered] = {}
+Amounts = TypeVar("Amounts")
 LARGEST_AMOUNT: Final = 2**53
 """Up to here 100 times an amount is within int64, and an amount is exact as a float64."""
 
@@ -114,14 +117,15 @@ class AmountColumn:
 class AmountColumns:
     """Resource -> its column. A column exists while the amount on any slot is not 0."""
 
-    def __init__(self, nodes: NodeTable, amounts_in_use: Iterable[tuple[int, Mapping[str, int]]]) -> None:
+    def __init__(self, nodes: NodeTable, amounts_in_use: Iterable[tuple[Mapping[str, int], Sequence[int]]]) -> None:
+        """`amounts_in_use`: amounts, and the slots that have them, each as often as it has them."""
         self._nodes = nodes
-        gathered: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-        for slot, amounts in amounts_in_use:
+        gathered: dict[str, tuple[array[int], array[int]]] = defaultdict(lambda: (array("q"), array("q")))
+        for amounts, slots in amounts_in_use:
             for resource, amount in amounts.items():
-                slots, parts = gathered[resource]
-                slots.append(slot)
-                parts.append(amount)
+                everywhere, parts = gathered[resource]
+                everywhere.extend(slots)
+                parts.extend(repeat(amount, len(slots)))
         made = {resource: AmountColumn(*each, nodes.capacity) for resource, each in gathered.items()}
         self.of = {resource: column for resource, column in made.items() if column.nonzero}
 
@@ -157,6 +161,19 @@ class AmountColumns:
         return amounts
 
 
+class _Sharing(Generic[Amounts]):
+    """Amounts, and the slots that have this very object."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, tuple[Amounts, array[int]]] = {}
+
+    def add(self, amounts: Amounts, slot: int) -> None:
+        found = self.of.get(id(amounts))
+        if found is None:
+            found = self.of[id(amounts)] = amounts, array("q")
+        found[1].append(slot)
+
+
 class ResourceColumns:
     """Allocatable resources of every known node, and requests of its pods, by resource and slot. A derived state.
 
@@ -167,11 +184,20 @@ class ResourceColumns:
 
     def __init__(self, mirror: ClusterMirror) -> None:
         """Sum all amounts. From then on `changed` must receive every change."""
-        nodes, placed = mirror.nodes, [*mirror.placed_pods()]
-        self.allocatable = AmountColumns(nodes, ((slot, node.allocatable) for slot, node in nodes))
-        self.requested = AmountColumns(nodes, ((slot, _requested_by(pod)) for slot, pod in placed))
+        # Most nodes and pods have their amounts in common, as one object.
+        allocatable: _Sharing[Mapping[str, int]] = _Sharing()
+        requested: _Sharing[Mapping[str, int]] = _Sharing()
+        non_zero: _Sharing[tuple[int, int]] = _Sharing()
+        for slot, node in mirror.nodes:
+            allocatable.add(node.allocatable, slot)
+        for slot, pod in mirror.placed_pods():
+            requested.add(pod.requests, slot)
+            non_zero.add(pod.non_zero_requests, slot)
+        nodes = mirror.nodes
+        self.allocatable = AmountColumns(nodes, allocatable.of.values())
+        self.requested = AmountColumns(nodes, [({**each, PODS: 1}, slots) for each, slots in requested.of.values()])
         self.non_zero_requested = AmountColumns(
-            nodes, ((slot, cpu_and_memory(pod.non_zero_requests)) for slot, pod in placed)
+            nodes, [(cpu_and_memory(each), slots) for each, slots in non_zero.of.values()]
         )
 
     def changed(self, change: NodeChange | PodChange) -> None:

@@ -19,7 +19,7 @@ from app.telemetry.metrics import Metrics
 from app.verbs.endpoint import ExtenderApp
 from app.wiring.apps import Verbs, create_admin_port, create_scheduler_ports, create_verbs
 from app.wiring.cluster import dumped_cluster
-from app.wiring.engine import create_engine, prepare_mirror
+from app.wiring.engine import create_engine, served_profile
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ASGI_REQUEST
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
@@ -65,7 +65,7 @@ def limited_service(mirror: ClusterMirror, server: ReviewingServer | None, **set
     """Wire a service up; without a server, callers see everything."""
     of_ports = Settings(admin="127.0.0.1:0", **settings)
     metrics = Metrics(mirror, lambda: 0.0)
-    profile = prepare_mirror(of_ports, mirror)
+    profile = served_profile(of_ports)
     cluster = dumped_cluster(of_ports, ReleaseTracker(of_ports, mirror), metrics, DEFAULTS)
     if server is not None:
         cluster = cluster._replace(reviews=server.reviews())

@@ -45,7 +45,7 @@ class Auditor:
         """Check that each pod is on the node that it names, and that each name has a node or a pod."""
         for name, info in self._nodes.infos.items():
             on = self._on.get(name, {})
-            if info.rows != set(on):
+            if sorted(info.rows) != sorted(on):
                 yield f"{name}: has the rows {sorted(info.rows)}, its pods are in {sorted(on)}"
             slots = {int(self._pods.slot_of_row[row]) for row in on} | {info.slot}
             known = self._nodes.slots.get(name, NO_SLOT)

@@ -71,8 +71,8 @@ FAULTS: Final = (
     Fault(
         id="deleted-during-a-sync",
         breaks="An object that was deleted while it was listed is in the mirror.",
-        old="            if (stored.uid or stored.full_name) not in listing.removed:\n                self.put(stored)\n",
-        new="            self.put(stored)\n",
+        old="            if (stored.uid or stored.full_name) not in listing.removed:\n",
+        new="            if stored:\n",
         tests=("feeds/test_objects.py", "test_reflector_sync.py"),
     ),
     Fault(
