@@ -115,7 +115,7 @@ class Plugin:
     former_scores: tuple[tuple[str, str], ...] = ()
     """The names of priorities that became its score, each with a scoring strategy, empty if it has one only."""
     states: tuple[Callable[[ClusterMirror], Listener], ...] = ()
-    """The states that the mirror keeps for the plugin from its start (core/scheduling_cycle.py, derive_states)."""
+    """The states that the mirror keeps for the plugin from its start (core/scheduling_cycle.py, states_of)."""
 
     state_lasts: bool = False
     """Whether a state of its PreFilter or PreScore reads what pods change, so that it stays right for a class until an
