@@ -101,7 +101,7 @@ def _lost(basis: Basis, value: str, names: Sequence[str], replicas: Mapping[str,
     with basis.mirror.fork(cache_follows=True) as fork:
         pods = [pod for name in names for pod in basis.mirror.pods_on(name)]
         leaving = leave(basis.mirror, fork, pods, basis.facts)
-        states = [*NodeState] if _states_differ(basis.mirror, names, leaving) else [NodeState.OUT]
+        states = [*NodeState] if states_differ(basis.mirror, names, leaving) else [NodeState.OUT]
         savepoint = fork.savepoint()
         for state in states:
             found.append((yield from _in_state(basis, fork, names, state, leaving)))
@@ -127,7 +127,7 @@ def _in_state(
     return StateLoss(state=state, moves=moves)
 
 
-def _states_differ(mirror: ClusterMirror, names: Sequence[str], leaving: Sequence[Leaving]) -> bool:
+def states_differ(mirror: ClusterMirror, names: Sequence[str], leaving: Sequence[Leaving]) -> bool:
     """Return whether a rule tells a node that is out from a removed one, for the pods that come again.
 
     Hard topology spread counts the domains of nodes that are out, scores of images count all nodes, and a pod that

@@ -22,6 +22,7 @@ from tests.bench import (
     growth,
     http,
     report,
+    simulation,
     sync,
 )
 from tests.bench.command import Size
@@ -34,6 +35,7 @@ SECTIONS: Final[Mapping[str, Callable[[Size], Section]]] = MappingProxyType(
         "http": http.measure,
         "decide": decide.measure,
         "gangs": gangs.measure,
+        "simulation": simulation.measure,
         "churn": churn.measure,
         "growth": growth.measure,
         "events": events.measure,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.bench import cache, engine, events, explain, gangs, growth
+from tests.bench import cache, engine, events, explain, gangs, growth, simulation
 from tests.bench.command import Size
 from tests.bench.report import Section, section_text
 
@@ -12,7 +12,16 @@ SMALL = Size(60, 3_000, 0.01)
 
 
 @pytest.mark.parametrize(
-    "measure", [engine.measure, growth.measure, events.measure, cache.measure, explain.measure, gangs.measure]
+    "measure",
+    [
+        engine.measure,
+        growth.measure,
+        events.measure,
+        cache.measure,
+        explain.measure,
+        gangs.measure,
+        simulation.measure,
+    ],
 )
 def test_a_section_measures_times_and_ratios(measure: Callable[[Size], Section]) -> None:
     section = measure(SMALL)

@@ -1,0 +1,298 @@
+"""Nodes that could go: each by itself, and the largest set that a greedy search finds.
+
+A node may go if every pod on it that must stay in the cluster is placed elsewhere, while the node is out and after it
+is removed (core/simulation/lost_nodes.py), and if no budget, annotation or bare pod keeps it. No pod comes back to it.
+
+Most nodes need no simulation. A pod without rules about other nodes surely has a place if it fits more nodes than there
+are pods that move, as each of these takes room on one node.
+
+Source: kubernetes/autoscaler cluster-autoscaler/simulator/drainability/rules (bare pods, local storage, safe-to-evict,
+budgets) and --expendable-pods-priority-cutoff; sigs.k8s.io/karpenter pkg/controllers/disruption (do-not-disrupt).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from core.explaining.owners import belongs_to_node
+from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import Fork
+from core.mirror.work import WorkLimitError
+from core.objects.node import HOSTNAME
+from core.objects.pod import DO_NOT_SCHEDULE, Pod
+from core.scheduling_cycle import filter_nodes
+from core.simulation.drain import TWO_BUDGETS, covering_budgets
+from core.simulation.facts import Facts, Leaving, bring_claims, leave
+from core.simulation.loss import states_differ
+from core.simulation.lost_nodes import NodeState, cordoned, known, lose
+from core.simulation.moves import Basis, Rejected, rejected
+from core.simulation.orders import FIRST, arrival
+from core.simulation.placing import DEFAULT_SCHEDULER, Outcome, Steps, alike
+
+EXPENDABLE: Final = -10
+"""Pods of a lower priority need no other place (Cluster Autoscaler's default)."""
+NOT_SAFE: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict is false"
+DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt is true"
+LOCAL_DATA: Final = "it has local data"
+BARE: Final = "no controller makes it again"
+BUDGET: Final = "its PodDisruptionBudget allows no more disruptions"
+_RESOURCES: Final = ("cpu", "memory")
+
+
+class NodeRemoval(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a node could go, with all others as they are."""
+
+    node: str
+    can_go: bool
+    pods: int = 0
+    """Its pods that must find another place."""
+    pod: str = ""
+    """NAMESPACE/NAME of the pod in the way."""
+    why: str = ""
+    """The rule about that pod, if one keeps it where it is."""
+    rejected: Rejected | None = None
+    """Why that pod finds no other place."""
+    state: NodeState = NodeState.OUT
+    """The state of the node in which it finds none."""
+
+
+class Removal(msgspec.Struct, frozen=True, kw_only=True):
+    """Which nodes could go."""
+
+    nodes: Sequence[NodeRemoval]
+    """In the order of the names."""
+    together: Sequence[str] = ()
+    """Nodes that could all go, in the order in which the search took them. Another set may be larger.
+
+    The search places their pods while all of them are out, and not once more after they are removed.
+    """
+    saved: Mapping[str, int] = {}
+    """cpu in millicores and memory in bytes, which these nodes offer."""
+
+
+class _Fits(NamedTuple):
+    pod: Pod
+    nodes: int
+    """How many nodes it fits now."""
+
+
+class _Movers(NamedTuple):
+    """The pods of a node that must go elsewhere."""
+
+    pods: list[Pod]
+    in_the_way: Pod | None = None
+    why: str = ""
+
+
+def remove_each(basis: Basis, names: Iterable[str] = (), *, tries: int = 0, failures: int = 20) -> Steps[Removal]:
+    """Remove each node by itself, of all nodes or of some. Then take up to `tries` of those that can go together.
+
+    The search ends after `failures` nodes in a row that cannot go beside those before them. Nothing is left of it.
+    Raises ForkError for an unknown node.
+    """
+    chosen = sorted(names) or sorted(basis.mirror.nodes.slots)
+    each = _Each(basis)
+    found = []
+    for name in chosen:
+        found.append((yield from each.judged(name)))  # noqa: PERF401  # no comprehension may yield
+    may_go = [found_of.node for found_of in found if found_of.can_go]
+    together = yield from _together(basis, may_go, tries, failures)
+    saved: Counter[str] = Counter()
+    for name in together:
+        allocatable = known(basis.mirror, name).allocatable
+        saved.update({resource: allocatable.get(resource, 0) for resource in _RESOURCES})
+    return Removal(nodes=found, together=together, saved=dict(saved))
+
+
+class _Each:
+    """Judges nodes one at a time. What pods fit now is read once for all alike pods."""
+
+    def __init__(self, basis: Basis) -> None:
+        self._basis = basis
+        self._mirror = basis.mirror
+        self._fits: dict[object, list[_Fits]] = {}
+        hostnames = [node.labels[HOSTNAME] for _, node in self._mirror.nodes if HOSTNAME in node.labels]
+        self._hosts_are_nodes = len(set(hostnames)) == len(hostnames)
+
+    def judged(self, name: str) -> Steps[NodeRemoval]:
+        """Return whether a node can go."""
+        known(self._mirror, name)
+        movers = movers_of(self._basis, self._mirror.pods_on(name))
+        if movers.in_the_way is not None:
+            return NodeRemoval(node=name, can_go=False, pod=movers.in_the_way.full_name, why=movers.why)
+        number = len(movers.pods)
+        if not number or (yield from self._surely_fit(name, movers.pods)):
+            yield
+            return NodeRemoval(node=name, can_go=True, pods=number)
+        return (yield from self._simulated(name, movers.pods))
+
+    def _surely_fit(self, name: str, pods: Sequence[Pod]) -> Steps[bool]:
+        """Return whether each pod fits more nodes than pods move, so that others cannot take all of them."""
+        coming = [again.pod for pod in pods if not isinstance(again := self._basis.facts.comes_again(pod), str)]
+        if not all(map(self._takes_room_alone, coming)):
+            return False
+        attracted = [pod for pod in coming if pod.affinity.required_affinity]
+        if any(self._fitting(pod) <= len(pods) + 1 for pod in coming if not pod.affinity.required_affinity):
+            return False
+        if not attracted:
+            return True
+        with self._mirror.fork(cache_follows=True) as fork:
+            leave(self._mirror, fork, self._mirror.pods_on(name), self._basis.facts)
+            for pod in attracted:
+                if self._count(pod) <= len(pods) + 1:
+                    return False
+                yield
+        return True
+
+    def _takes_room_alone(self, pod: Pod) -> bool:
+        """Return whether pods that are placed elsewhere can take no node from this one but their own."""
+        affinity = pod.affinity
+        if (
+            pod.volumes
+            or pod.claims_resources
+            or any(each.when_unsatisfiable == DO_NOT_SCHEDULE for each in pod.spread)
+        ):
+            return False
+        if any(term.topology_key != HOSTNAME for term in affinity.required_anti_affinity):
+            return False
+        if affinity.required_anti_affinity and not self._hosts_are_nodes:
+            return False
+        matchers = tuple(term.matcher for term in affinity.required_affinity)
+        # The first of pods that are attracted to each other goes anywhere, and the others only to it.
+        return not matchers or not self._mirror.affinity.matches.selects_all(matchers, pod)
+
+    def _fitting(self, pod: Pod) -> int:
+        """Return how many nodes a pod fits now."""
+        key = pod.namespace, pod.controller, frozenset(pod.labels.items())
+        for known_one in self._fits.setdefault(key, []):
+            if alike(known_one.pod, pod):
+                return known_one.nodes
+        number = self._count(pod)
+        self._fits[key].append(_Fits(pod, number))
+        return number
+
+    def _count(self, pod: Pod) -> int:
+        scheduler = self._basis.schedulers.get(pod.scheduler_name or DEFAULT_SCHEDULER)
+        if scheduler is None or pod.waiting.gates:
+            return 0
+        try:
+            verdicts = filter_nodes(scheduler.profile, scheduler.evaluate(pod), self._mirror.all_nodes())
+        except WorkLimitError:
+            return 0
+        return int(np.count_nonzero(verdicts.codes == 0))
+
+    def _simulated(self, name: str, pods: Sequence[Pod]) -> Steps[NodeRemoval]:
+        with self._mirror.fork(cache_follows=True) as fork:
+            leaving = leave_node(self._basis, fork, name, pods)
+            states = [*NodeState] if states_differ(self._mirror, [name], leaving) else [NodeState.OUT]
+            for state in states:
+                savepoint = fork.savepoint()
+                lose(self._mirror, fork, [name], state, cordoned)
+                over = yield from placed_elsewhere(self._basis, fork, leaving, [name])
+                fork.revert_to(savepoint)
+                if over is not None:
+                    pod = next(each.pod for each in leaving if each.again and each.again.pod.uid == over.pod.uid)
+                    why = rejected(over)
+                    return NodeRemoval(
+                        node=name, can_go=False, pods=len(pods), pod=pod.full_name, rejected=why, state=state
+                    )
+        return NodeRemoval(node=name, can_go=True, pods=len(pods))
+
+
+def movers_of(basis: Basis, pods: Sequence[Pod]) -> _Movers:
+    """Return the pods of a node that must go elsewhere, or the pod that may not."""
+    movers: list[Pod] = []
+    charged: Counter[str] = Counter()
+    for pod in pods:
+        if belongs_to_node(pod) or pod.priority < EXPENDABLE or pod.terminating:
+            continue
+        why = _why_it_stays(basis.facts, pod) or _budget_in_the_way(basis.mirror, pod, charged)
+        if why:
+            return _Movers(movers, pod, why)
+        movers.append(pod)
+    return _Movers(movers)
+
+
+def _why_it_stays(facts: Facts, pod: Pod) -> str:
+    about = facts.of_pod(pod)
+    if about.do_not_disrupt:
+        return DO_NOT_DISRUPT
+    if about.safe_to_evict is False:
+        return NOT_SAFE
+    if about.safe_to_evict:
+        return ""
+    if about.local_data:
+        return LOCAL_DATA
+    again = facts.comes_again(pod)
+    return again if isinstance(again, str) else ""
+
+
+def _budget_in_the_way(mirror: ClusterMirror, pod: Pod, charged: Counter[str]) -> str:
+    covering = covering_budgets(mirror, pod)
+    if len(covering) > 1:
+        return TWO_BUDGETS
+    for budget in covering:
+        charged[budget.full_name] += 1
+        if charged[budget.full_name] > budget.disruptions_allowed:
+            return f"{BUDGET}: {budget.full_name}"
+    return ""
+
+
+def leave_node(basis: Basis, fork: Fork, name: str, pods: Sequence[Pod]) -> list[Leaving]:
+    """Suppose that all pods have left a node. Return those that must go elsewhere."""
+    moving = {pod.uid for pod in pods}
+    leaving = leave(basis.mirror, fork, basis.mirror.pods_on(name), basis.facts)
+    found = [each for each in leaving if each.pod.uid in moving]
+    bring_claims(basis.mirror, fork, found)
+    return found
+
+
+def placed_elsewhere(
+    basis: Basis, fork: Fork, leaving: Sequence[Leaving], barred: Sequence[str]
+) -> Steps[Outcome | None]:
+    """Place pods on other nodes. Return the first that finds no place, or None: all are placed."""
+    queue = arrival((each.again.pod for each in leaving if each.again is not None), FIRST)
+    outcomes = yield from basis.placing(fork, FIRST, barred=barred).place(queue)
+    return next((each for each in outcomes if not each.is_placed), None)
+
+
+def _together(basis: Basis, names: Sequence[str], tries: int, failures: int) -> Steps[list[str]]:
+    """Take nodes one after the other, those whose pods request least first, while their pods find other places.
+
+    A node to which pods have moved stays. Budgets count over all nodes, as if they went at once.
+    """
+    mirror, left, taken = basis.mirror, failures, list[str]()
+    moved: list[Pod] = []
+    with mirror.fork(cache_follows=True) as fork:
+        for name in sorted(names, key=lambda each: (_requested(mirror, each), each))[:tries]:
+            if left <= 0:
+                break
+            if any(pod.node_name == name for pod in fork.placed):
+                continue
+            movers = movers_of(basis, [*moved, *mirror.pods_on(name)])
+            savepoint = fork.savepoint()
+            pods = movers.pods[len(moved) :] if movers.in_the_way is None else []
+            over: object = movers.in_the_way
+            if over is None:
+                leaving = leave_node(basis, fork, name, pods)
+                lose(mirror, fork, [name], NodeState.OUT, cordoned)
+                over = yield from placed_elsewhere(basis, fork, leaving, [*taken, name])
+            if over is None:
+                taken.append(name)
+                moved += pods
+                left = failures
+            else:
+                fork.revert_to(savepoint)
+                left -= 1
+    return taken
+
+
+def _requested(mirror: ClusterMirror, name: str) -> float:
+    """Return the larger share of cpu or memory that the pods of a node request."""
+    info = mirror.nodes.infos[name]
+    offered = {} if info.node is None else info.node.allocatable
+    requested = info.requested.guaranteed
+    return max(requested.get(each, 0) / max(offered.get(each, 0), 1) for each in _RESOURCES)

@@ -1,0 +1,175 @@
+"""Nodes that could go: what keeps one, proofs without a simulation, and sets of nodes."""
+
+import dataclasses
+from collections.abc import Generator, Sequence
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import ForkError
+from core.objects.kinds import PodDisruptionBudget
+from core.objects.labels import parse_selector
+from core.simulation import removal
+from core.simulation.drain import TWO_BUDGETS
+from core.simulation.facts import MirrorFacts, PodFacts
+from core.simulation.lost_nodes import NodeState
+from core.simulation.moves import Basis
+from core.simulation.placing import Fate, finished
+from core.simulation.removal import BARE, BUDGET, DO_NOT_DISRUPT, LOCAL_DATA, NOT_SAFE, Removal, remove_each
+from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
+from tests.core.decoded import mirror_of
+from tests.core.mirror.audit import audit
+from tests.core.simulation.setting import HOSTNAME, ZONE, node, replica, schedulers
+from tests.core.simulation.test_drain import Known
+from tests.depth import tries
+
+NOTHING_MORE: Final = Known()
+
+
+def removed(
+    mirror: ClusterMirror, *names: str, facts: MirrorFacts = NOTHING_MORE, most: int = 0, failures: int = 20
+) -> Removal:
+    """Ask; nothing is left of it."""
+    before = mirror.dump(), mirror.generation
+    found = finished(remove_each(Basis(mirror, schedulers(mirror), facts), names, tries=most, failures=failures))
+    assert (mirror.dump(), mirror.generation) == before
+    assert audit(mirror) == []
+    return found
+
+
+def why(mirror: ClusterMirror, facts: MirrorFacts = NOTHING_MORE) -> tuple[bool, str, str]:
+    (found,) = removed(mirror, "n1", facts=facts).nodes
+    return found.can_go, found.pod, found.why
+
+
+def test_a_node_can_go_if_its_pods_have_another_place() -> None:
+    mirror = mirror_of(node("n1"), node("n2", cpu=1), node("n3", cpu="500m"), replica("r").on("n1"))
+    found = removed(mirror)
+    assert [(each.node, each.can_go, each.pods) for each in found.nodes] == [
+        ("n1", True, 1),
+        ("n2", True, 0),
+        ("n3", True, 0),
+    ]
+    (full,) = removed(mirror_of(node("n1"), node("n2", cpu=1), replica("r", cpu=2).on("n1")), "n1").nodes
+    assert (full.can_go, full.pod, full.state) == (False, "default/r", NodeState.OUT)
+    assert full.rejected is not None
+    assert (full.rejected.fate, full.rejected.reasons) == (Fate.UNSCHEDULABLE, {"Insufficient cpu": 1})
+    with pytest.raises(ForkError, match="node none is not there"):
+        removed(mirror, "none")
+
+
+def test_what_keeps_a_node() -> None:
+    nodes = node("n1"), node("n2")
+    mirror = mirror_of(*nodes, replica("r").on("n1"))
+    assert why(mirror, Known({"r": PodFacts(do_not_disrupt=True)})) == (False, "default/r", DO_NOT_DISRUPT)
+    assert why(mirror, Known({"r": PodFacts(safe_to_evict=False)})) == (False, "default/r", NOT_SAFE)
+    assert why(mirror, Known({"r": PodFacts(local_data=True)})) == (False, "default/r", LOCAL_DATA)
+    assert why(mirror, Known({"r": PodFacts(local_data=True, safe_to_evict=True)})) == (True, "", "")
+    bare = mirror_of(*nodes, make_pod("b").on("n1"))
+    assert why(bare) == (False, "default/b", BARE)
+    assert why(bare, Known({"b": PodFacts(safe_to_evict=True)})) == (True, "", "")
+
+
+def test_budgets_keep_a_node() -> None:
+    mirror = mirror_of(node("n1", cpu=4), node("n2", cpu=4), replica("a").on("n1"), replica("b").on("n1"))
+    selector = parse_selector({"app": "web"}, ())
+    budget = PodDisruptionBudget(namespace="default", name="one", selector=selector, disruptions_allowed=1)
+    mirror.apply(ClusterEvent("Add", budget))
+    assert why(mirror) == (False, "default/b", f"{BUDGET}: default/one")
+    mirror.apply(ClusterEvent("Add", PodDisruptionBudget(namespace="default", name="two", selector=selector)))
+    assert why(mirror) == (False, "default/a", TWO_BUDGETS)
+
+
+def test_pods_that_need_no_place_are_left_out() -> None:
+    pods = [replica("low").priority(-20), replica("t").terminating(), make_pod("d").owned_by("DaemonSet", "d", "d")]
+    found = removed(mirror_of(node("n1"), *[each.on("n1") for each in pods])).nodes
+    assert [(each.can_go, each.pods) for each in found] == [(True, 0)]
+
+
+def test_a_pod_that_tolerates_the_cordon_does_not_come_back() -> None:
+    pod = replica("r").toleration(operator="Exists").node_selector({HOSTNAME: "n1"}).on("n1")
+    (found,) = removed(mirror_of(node("n1"), node("n2"), pod), "n1").nodes
+    assert (found.can_go, found.pod) == (False, "default/r")
+
+
+def test_both_states_are_tried() -> None:
+    spread = [replica(f"r{number}").spread(ZONE, labelled(app="web")) for number in range(4)]
+    placed = [each.on(name) for each, name in zip(spread, ("n1", "n1", "n2", "n2"), strict=True)]
+    (found,) = removed(mirror_of(node("n1", cpu=4), node("n2", cpu=4, zone="b"), *placed), "n1").nodes
+    assert (found.can_go, found.state) == (False, NodeState.OUT)
+    stranger = replica("r").scheduler("other").on("n1")
+    (unknown,) = removed(mirror_of(node("n1"), node("n2"), stranger), "n1").nodes
+    assert unknown.rejected is not None
+    assert (unknown.can_go, unknown.rejected.fate) == (False, Fate.UNKNOWN)
+
+
+def test_the_emptiest_nodes_go_together_while_their_pods_have_places() -> None:
+    nodes = [node("n1", cpu=4), node("n2", cpu=4), node("n3", cpu=4), node("n4", cpu=4)]
+    requested = {"n1": 1, "n2": 2, "n3": 3, "n4": 3}
+    pods = [replica(f"of-{name}", cpu=cpu).on(name) for name, cpu in requested.items()]
+    found = removed(mirror_of(*nodes, *pods), most=9)
+    assert list(found.together) == ["n1"]
+    assert found.saved == {"cpu": 4000, "memory": 8 * 2**30}
+    assert removed(mirror_of(*nodes, *pods), most=0).together == []
+    assert list(removed(mirror_of(*nodes, *pods), most=9, failures=1).together) == ["n1"]
+    assert list(removed(mirror_of(*nodes, *pods), most=9, failures=0).together) == []
+
+
+def test_budgets_count_over_all_nodes_that_go_together() -> None:
+    mirror = mirror_of(node("n1"), node("n2"), node("n3"), node("n4"), replica("a").on("n1"), replica("b").on("n2"))
+    selector = parse_selector({"app": "web"}, ())
+    budget = PodDisruptionBudget(namespace="default", name="one", selector=selector, disruptions_allowed=1)
+    mirror.apply(ClusterEvent("Add", budget))
+    found = removed(mirror, most=9)
+    assert {"n1", "n2"} - {*found.together}
+
+
+_A: Final = labelled(app="web")
+TEMPLATES: Final[Sequence[PodBuilder]] = (
+    replica("t"),
+    replica("t", cpu=2),
+    replica("t", "other").required_anti_affinity(term(HOSTNAME, labelled(app="other"))),
+    replica("t", "wide").required_anti_affinity(term(ZONE, labelled(app="wide"))),
+    replica("t", "near").required_affinity(term(ZONE, _A)),
+    replica("t", "self").required_affinity(term(ZONE, labelled(app="self"))),
+    replica("t", "spread").spread(ZONE, labelled(app="spread")),
+    replica("t", "port").host_port(80),
+    replica("t", "picky").node_selector({ZONE: "b"}),
+)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> list[NodeBuilder | PodBuilder]:
+    """Draw a cluster with some room."""
+    number = draw(st.integers(2, 7))
+    nodes = [node(f"n{at}", draw(st.integers(1, 6)), draw(st.sampled_from("ab"))) for at in range(number)]
+    pods = []
+    for number in range(draw(st.integers(1, 9))):
+        template, place = draw(st.sampled_from(TEMPLATES)), draw(st.sampled_from(nodes)).name
+        pods.append(named(template, f"p{number}").on(place))
+    return [*nodes, *pods]
+
+
+def named(template: PodBuilder, name: str) -> PodBuilder:
+    """Return a pod with another name."""
+    return dataclasses.replace(template, name=name)
+
+
+@settings(max_examples=tries(default=150, full=500))
+@given(clusters())
+def test_what_is_proved_without_a_simulation_is_so(objects: list[NodeBuilder | PodBuilder]) -> None:
+    mirror = mirror_of(*objects)
+    proved = {each.node: each.can_go for each in removed(mirror).nodes}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(removal._Each, "_surely_fit", _never)  # noqa: SLF001  # so that every node is simulated
+        simulated = {each.node: each.can_go for each in removed(mirror).nodes}
+    assert proved == simulated
+
+
+def _never(_self: object, _name: str, _pods: object) -> Generator[None, None, bool]:
+    yield
+    return False
