@@ -68,7 +68,7 @@ def sizes() -> list[Size]:
         Size("settings", len(Settings.model_fields), 40),
         Size("commands", len(COMMANDS), 10),
         Size("pages in docs", len(pages), 21),
-        Size("lines of these pages", _lines(pages), 4_089),
+        Size("lines of these pages", _lines(pages), 4_101),
         Size("targets of make", len(targets), 18),
     ]
 
