@@ -105,17 +105,18 @@ class Reflector:
     async def shows(self, write: Callable[[], Awaitable[str]]) -> bool:
         """Make a change, and return whether the mirror has all changes before it. False if the watch does not show it.
 
-        `write` changes an object of this resource, and returns its version. An API server sends the events of one
-        resource in the order of versions, whichever server of a cluster made the changes (k8s.io/apiserver
-        pkg/storage/cacher). Of two resources, each has a cache of its own, so nothing follows for the other one.
+        `write` changes an object of this resource, and returns its version, or an empty text. An API server sends the
+        events of one resource in the order of versions, whichever server of a cluster made the changes. Of two
+        resources, each has a cache of its own, so nothing follows for the other one (k8s.io/apiserver
+        pkg/storage/cacher).
         """
         before = self._version
         version = await write()
+        if not is_older(before, version):  # nothing was written, etcd was restored from a backup, or a sync is due
+            return False
         until = self._clock() + _MARK_LATE
-        while version and self._clock() < until:
-            # Also a version that is newer: the object may have changed again. An etcd that was restored from a backup
-            # has an older version than the watch, which stays at its own. So its version must have changed, too.
-            if self._version not in {"", before} and (self._version == version or is_older(version, self._version)):
+        while self._clock() < until:
+            if not is_older(self._version or before, version):  # or newer: the object may have changed again
                 return True
             await asyncio.sleep(_LOOKS_EVERY)
         return False

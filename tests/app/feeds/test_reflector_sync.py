@@ -313,7 +313,7 @@ async def test_a_later_change_shows_the_mark_too(server: FakeApiServer) -> None:
         assert following.counts().relists == {}
 
 
-@pytest.mark.parametrize("why", ["not-written", "not-shown", "went-back"])
+@pytest.mark.parametrize("why", ["failed", "unchanged", "not-shown", "went-back"])
 @scenario()
 async def test_a_mark_that_is_not_shown_is_replaced_by_a_sync(
     server: FakeApiServer, monkeypatch: pytest.MonkeyPatch, why: str
@@ -331,7 +331,13 @@ async def test_a_mark_that_is_not_shown_is_replaced_by_a_sync(
             await mark.write()
             return "1"
 
-        write = {"not-written": mark.fail, "not-shown": mark.write, "went-back": went_back}[why]
+        async def unchanged() -> str:
+            """Return the version that the watch has shown last, as for a write without an effect."""
+            mark.written += 1
+            return shown
+
+        shown = str(server.store.version - 1)
+        write = {"failed": mark.fail, "unchanged": unchanged, "not-shown": mark.write, "went-back": went_back}[why]
         await following.watcher.catch_up(Pod, write)
         assert mark.written == 1
         assert following.mirror.get_pod(bound["metadata"]["uid"]) is not None

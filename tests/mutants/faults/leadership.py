@@ -106,15 +106,15 @@ FAULTS: Final = (
     Fault(
         id="any-event-shows-the-mark",
         breaks="A watch that is late shows an event from before the mark, and bindings after it are missing.",
-        old="(self._version == version or is_older(version, self._version))",
-        new="True",
+        old="            if not is_older(self._version or before, version):",
+        new="            if self._version != before:",
         tests=("test_reflector_sync.py",),
     ),
     Fault(
         id="mark-before-the-watch",
         breaks="After a restore of etcd, the watch's version is newer than any mark, so each mark counts as shown.",
-        old='self._version not in {"", before}',
-        new='self._version not in {""}',
+        old="        if not is_older(before, version):",
+        new="        if not version:",
         tests=("test_reflector_sync.py",),
     ),
     Fault(
