@@ -10,10 +10,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+import msgspec
+
 from app.process.json_text import indented
 from app.settings.configuration import configuration_schema
 from app.settings.groups import GROUPS
 from app.settings.settings import Settings, key_of, variable_of
+from app.simulation.drain_answer import DrainAnswer
+from app.simulation.loss_answer import LossAnswer
 from core.releases.differences import DIFFERENCES, Difference
 from core.releases.release import GATES, RELEASES, Stage
 from tests import exported_metrics
@@ -273,9 +277,25 @@ PAGES: Final[Mapping[str, Callable[[], Mapping[str, str]]]] = MappingProxyType(
 """Page -> what makes its blocks, by their names."""
 
 
+def answers_schema() -> Mapping[str, Any]:
+    """Return the JSON schema of the answers to what would happen."""
+    references, definitions = msgspec.json.schema_components(
+        ANSWERS.values(), schema_hook=lambda _object: {"description": "any value"}, ref_template="#/$defs/{name}"
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What kindred drain and loss print with -o json",
+        "oneOf": [{"title": name, **reference} for name, reference in zip(ANSWERS, references, strict=True)],
+        "$defs": definitions,
+    }
+
+
+ANSWERS: Final[Mapping[str, type]] = {"drain": DrainAnswer, "loss": LossAnswer}
+"""Command -> what it prints."""
 SCHEMAS: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
     {
         "docs/schemas/kindredconfiguration-v1alpha1.json": lambda: f"{indented(configuration_schema())}\n",
+        "docs/schemas/what-if.json": lambda: f"{indented(answers_schema())}\n",
         "manifests/chart/values.schema.json": chart_schema.schema_text,
     }
 )

@@ -28,6 +28,7 @@ from app.commands.output import WIDTH
 from app.feeds.release import ReleaseTracker
 from app.settings.settings import Settings
 from app.wiring.main import create_service
+from core.objects.node import ZONE
 from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.asgi import ask
 from tests.app.commands.why.cluster import SmallCluster, small_cluster
@@ -176,6 +177,7 @@ MARKS: Final = {
     ("--scheduler-config", "FILE"): "scheduler.yaml",
     ("--context", "NAME"): "prod",
     ("--scheduler-feature-gates", "TEXT"): "GenericWorkload=true",
+    ("drain", "NODE"): "node-7",
     ("explain", "NAME"): "web",
     ("explain", "POD"): "shop/web-0",
     ("why", "POD"): "web-0",
@@ -183,6 +185,8 @@ MARKS: Final = {
     ("", "COMMAND"): "serve",
 }
 """What stands for a name in capital letters behind an option or a command. Another such name is an error."""
+MAY_SAY_NO: Final = {("explain",), ("why",), ("drain",), ("loss",)}
+"""Commands of which the status 1 is an answer."""
 OF_A_POD: Final = {"explain": "shop/web-0", "why": "web-0"}
 """Commands of which inline code may leave out the pod, as in `kindred why --local`."""
 
@@ -302,7 +306,10 @@ DEPLOYMENT: Final = {
     "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": WEB_TEMPLATE},
 }
 CLUSTER: Final[Mapping[str, Sequence[Builder]]] = {
-    "nodes": [make_node(name).label("kubernetes.io/hostname", name).allocatable(cpu=4, pods=9) for name in NODES],
+    "nodes": [
+        make_node(name).label("kubernetes.io/hostname", name).label(ZONE, f"z{place % 2}").allocatable(cpu=4, pods=9)
+        for place, name in enumerate(NODES)
+    ],
     "pods": [WEB, *(make_pod(f"cache-{each}").in_namespace("shop").requests(cpu="1").on("node-7") for each in (1, 2))],
     "namespaces": [make_namespace("shop"), make_namespace("default")],
 }
@@ -433,7 +440,7 @@ def test_a_line_runs_and_prints_what_the_page_shows(name: str, folder: Path) -> 
     if isinstance(result.exception, Exception):
         raise result.exception
     is_wrong = any("broken" in word for word in line.words)
-    assert result.exit_code in ({0, 1} if line.words[:1] in (("explain",), ("why",)) else {is_wrong}), result.output
+    assert result.exit_code in ({0, 1} if line.words[:1] in MAY_SAY_NO else {is_wrong}), result.output
     if line.rendered:
         assert max(map(len, line.rendered.splitlines())) <= WIDTH
         # The numbers of the status in docs/commands.md are those of a large cluster.

@@ -20,8 +20,13 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "doctor.command",
             "Check a registration or a running service, and print errors with their fixes.",
         ),
+        "drain": ("what_if.drain", "Print what `kubectl drain` would refuse and evict, and where the pods would go."),
         "explain": ("explain", "Explain why a pod fits on nodes or does not, also under suppositions."),
         "filter": ("filter", "Print the ExtenderFilterResult for a pod, without a server."),
+        "loss": (
+            "what_if.loss",
+            "Print which zone can fail: what its workloads keep, and which of its pods find no place elsewhere.",
+        ),
         "pending": (
             "pending",
             "Print the pending pods, the oldest first: how many nodes each fits on now, and why not on the others.",

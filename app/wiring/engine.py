@@ -12,7 +12,7 @@ from app.feeds.memory import memory_limit
 from app.objects.decode import DecodeError
 from app.objects.partition import set_partition
 from app.objects.plugin_args import plugin_arguments
-from app.scheduler_configuration.scheduler_config import SchedulerConfig, load_scheduler_config
+from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, SchedulerConfig, load_scheduler_config
 from app.scheduler_configuration.validation import UnreadableError
 from app.server.process import Background
 from app.settings.limits import DEFAULTS, Limits, cache_bytes
@@ -40,9 +40,11 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.node import NodeMetrics
+from core.objects.pod import Pod
 from core.plugins import DEVICES
 from core.profile import Profile, ProfileError, full_profile, parse_profile, with_argument
 from core.scheduling_cycle import states_of
+from core.simulation.placing import Scheduler, Schedulers
 
 # `filter` and the evictor need each other. So both get the queue of pods, and the preemptions in progress.
 
@@ -229,6 +231,26 @@ def scheduler_profiles(settings: Settings, every: ExplainProfile) -> SchedulerPr
 def check_explained(settings: Settings) -> None:
     """Raise SettingsError if the settings for explanations are invalid. Needs no mirror."""
     scheduler_profiles(settings, explained_profile(settings, create_profile(settings)))
+
+
+def simulated_schedulers(settings: Settings, mirror: ClusterMirror) -> Schedulers:
+    """Return the schedulers that simulations know: those of the scheduler's configuration, else kube-scheduler's own.
+
+    Each has a cache of its own, which the mirror tells of every step. Raises SettingsError.
+    """
+    profile = create_profile(settings)
+    profiles = {DEFAULT_SCHEDULER: profile}
+    config = _scheduler_config(settings)
+    rules = scheduler_profiles(settings, explained_profile(settings, profile))
+    if config is not None and rules is not None:
+        pods = (Pod(uid="", namespace="", name="", scheduler_name=each.name) for each in config.profiles)
+        profiles = {pod.scheduler_name: rules.of(pod).profile for pod in pods}
+    return {name: _simulated(mirror, each) for name, each in profiles.items()}
+
+
+def _simulated(mirror: ClusterMirror, profile: Profile) -> Scheduler:
+    cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
+    return Scheduler(profile, cache.evaluation)
 
 
 def _watched(kinds: Sequence[Kind]) -> tuple[Kind, ...]:

@@ -2,10 +2,12 @@
 
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
 
 from app.api_server.client import ApiClient, StatusError
 from app.commands.dump import Cluster
@@ -87,7 +89,13 @@ _REQUIRED: Final = (Node, Pod)
 """Kinds without which nothing can be explained. If another kind is forbidden, the rules that read it are not judged."""
 
 
-async def list_cluster(client: ApiClient, kinds: Sequence[Kind], settings: Settings) -> Cluster:
+Seen: TypeAlias = Callable[[str, msgspec.Raw], None]
+"""Takes the kind and the JSON of each listed object."""
+
+
+async def list_cluster(
+    client: ApiClient, kinds: Sequence[Kind], settings: Settings, seen: Seen = lambda _kind, _raw: None
+) -> Cluster:
     """List the objects of these kinds. Raises MissingRightsError, ApiError, CredentialsError and DecodeError."""
     mirror = ClusterMirror()
     states = [ResourceState(RESOURCES[kind], serves=kind in _REQUIRED) for kind in kinds]
@@ -95,7 +103,7 @@ async def list_cluster(client: ApiClient, kinds: Sequence[Kind], settings: Setti
     with BulkLoads().loading():
         for state in states:
             try:
-                await _list_any_version(client, state, mirror)
+                await _list_any_version(client, state, mirror, seen)
             except StatusError as error:
                 if not _may_go_on(state, error):
                     raise
@@ -112,19 +120,20 @@ async def list_cluster(client: ApiClient, kinds: Sequence[Kind], settings: Setti
     return Cluster(mirror, release, Freshness(states, float("inf"), time.monotonic))
 
 
-async def _list_any_version(client: ApiClient, state: ResourceState, mirror: ClusterMirror) -> None:
+async def _list_any_version(client: ApiClient, state: ResourceState, mirror: ClusterMirror, seen: Seen) -> None:
     while True:
         try:
-            return await _list(client, state, mirror)
+            return await _list(client, state, mirror, seen)
         except StatusError as error:
             if error.code != HTTPStatus.NOT_FOUND or not state.try_next_version():
                 raise
 
 
-async def _list(client: ApiClient, state: ResourceState, mirror: ClusterMirror) -> None:
+async def _list(client: ApiClient, state: ResourceState, mirror: ClusterMirror, seen: Seen) -> None:
     reader = ObjectReader(state)
     async for page in pages_of(client, state.resource):
         for raw in page.items:
+            seen(state.resource.api_kind, raw)
             read = reader.read(raw)
             if not isinstance(read, Unreadable):
                 mirror.apply(ClusterEvent("Add", read))

@@ -47,4 +47,25 @@ FAULTS: Final = (
         new="    if len(found) > len(nodes):\n        raise QuestionError",
         tests=("test_chosen_nodes.py",),
     ),
+    Fault(
+        id="blocked-drain-is-said-to-work",
+        breaks="A drain that a budget makes endless ends with status 0.",
+        old="        ok=not (refusals or drain.blocked or drain.unplaced),",
+        new="        ok=not (refusals or drain.unplaced),",
+        tests=("what_if/test_drain.py",),
+    ),
+    Fault(
+        id="kubectl-refuses-a-pod-for-two-reasons",
+        breaks="A pod with local data and without a controller is refused for both, though the first filter ends it.",
+        old="        if lacking:\n            refused.setdefault(lacking[0], []).append(pod.move.pod)",
+        new="        for flag in lacking:\n            refused.setdefault(flag, []).append(pod.move.pod)",
+        tests=("what_if/test_drain.py",),
+    ),
+    Fault(
+        id="strict-loss-ends-well",
+        breaks="The step of a pipeline passes though a zone cannot fail.",
+        old='EXIT_NO if options["strict"] and not answer.survived else EXIT_OK',
+        new='EXIT_NO if options["strict"] and not answer.domains else EXIT_OK',
+        tests=("what_if/test_loss.py",),
+    ),
 )

@@ -25,6 +25,7 @@ _PATH: Final = re.compile(
     r"(?:/(?P<name>[^/]+)(?:/(?P<part>proxy)(?P<rest>/.*)?)?)?"
 )
 _VERBS: Final[Mapping[str, str]] = {"GET": "get", "POST": "create"}
+_OWNERS: Final = ("deployments", "daemonsets", "jobs", "limitranges", "priorityclasses", "runtimeclasses")
 _ONE_BY_ONE: Final = 2
 """Objects in a page of a list, so that every list of more has several."""
 
@@ -47,6 +48,7 @@ class SmallCluster:
             "nodes": [],
             "pods": [],
             "services": [],
+            **{plural: [] for plural in _OWNERS},
             **{resource.plural: [] for resource in RESOURCES.values()},
         }
         self.forbidden: set[str] = set()

@@ -1,0 +1,174 @@
+"""`kindred drain`: what `kubectl drain` would refuse and evict, and where the pods would go."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final, Unpack
+
+import click
+
+from app.api_server.client import ApiError
+from app.api_server.credentials import CredentialsError
+from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
+from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
+from app.commands.what_if.assumed_text import assumed_text
+from app.commands.what_if.moves_text import places_text, without_place_text
+from app.commands.what_if.progress import result_of
+from app.commands.what_if.source import QUESTION_OPTIONS, QuestionSource, load, orders_option, question_settings
+from app.commands.why.cluster import MissingRightsError
+from app.simulation.chosen_nodes import QuestionError, chosen_nodes
+from app.simulation.drain_answer import DrainAnswer, drain_answer
+from core.explaining.words import counted
+from core.objects.kinds import PodDisruptionBudget
+from core.simulation.drain import DELETE_LOCAL_DATA, FORCE, IGNORE_DAEMON_SETS, DrainedPod, drain
+
+_MAX_PODS: Final = 20
+_MAX_NAMES: Final = 4
+_FLAGS: Final = {
+    "ignore_daemonsets": IGNORE_DAEMON_SETS,
+    "delete_emptydir_data": DELETE_LOCAL_DATA,
+    "force": FORCE,
+}
+
+
+class Options(QuestionSource):
+    """All options of the command."""
+
+    nodes: tuple[str, ...]
+    selector: str
+    zone: str
+    ignore_daemonsets: bool
+    delete_emptydir_data: bool
+    force: bool
+    orders: int
+    output: OutputFormat
+
+
+@click.command("drain", params=question_settings())
+@click.argument("nodes", nargs=-1, metavar="[NODE]...")
+@click.option("--selector", "-l", default="", metavar="LABELS", help="Nodes with these labels, as for kubectl.")
+@click.option("--zone", default="", metavar="ZONE", help="Nodes of this zone.")
+@click.option(IGNORE_DAEMON_SETS, is_flag=True, help="As kubectl: leave the pods of DaemonSets.")
+@click.option(DELETE_LOCAL_DATA, is_flag=True, help="As kubectl: also evict pods with emptyDir volumes.")
+@click.option(FORCE, is_flag=True, help="As kubectl: also evict pods without a controller.")
+@orders_option
+@output_option(NO_NAMES)
+@with_options(QUESTION_OPTIONS)
+def drain_command(**options: Unpack[Options]) -> None:
+    """Print what `kubectl drain` would refuse and evict, and where the pods would go. Nothing is changed.
+
+    The nodes are given by name, by labels (-l) or by zone. Reads a dump (--snapshot, --demo), or lists the cluster of a
+    kubeconfig. Ends with 0 if kubectl refuses nothing, each pod is evicted, and all that come again find a place; 1 if
+    not; 2 for errors.
+    """
+    if not (options["nodes"] or options["selector"] or options["zone"]):
+        raise click.UsageError("Give nodes by NAME, -l LABELS or --zone ZONE.")
+    with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
+        answer = _answer(options)
+    print_output(options["output"], answer, partial(drain_text, answer))
+    sys.exit(EXIT_OK if answer.ok else EXIT_NO)
+
+
+def _answer(options: Options) -> DrainAnswer:
+    """Ask. Raises QuestionError, and as `load` does."""
+    asked = load(options, [PodDisruptionBudget])
+    nodes = chosen_nodes(asked.mirror, options["nodes"], options["selector"], options["zone"])
+    pods = sum(len(asked.mirror.pods_on(name)) for name in nodes)
+    steps = drain(asked.basis(options["orders"]), nodes)
+    drained = result_of(steps, "Draining", pods * options["orders"])
+    flags = [flag for name, flag in _FLAGS.items() if options[name]]  # type: ignore[literal-required]  # keys of Options
+    return drain_answer(drained, flags, asked.assumed(options["orders"]))
+
+
+def drain_text(answer: DrainAnswer, *, wide: bool) -> Iterator[Line]:
+    """Yield the answer as lines."""
+    yield from paragraphs(
+        [
+            _summary(answer),
+            _refusals(answer, wide=wide),
+            _blocked(answer),
+            _without_place(answer, wide=wide),
+            _moves(answer, wide=wide),
+            _remarks(answer, wide=wide),
+            wrapped(answer.command, 4, ""),
+            assumed_text(answer.assumed, wide=wide),
+        ]
+    )
+
+
+def _summary(answer: DrainAnswer) -> Iterator[Line]:
+    coming = [each for each in answer.pods if _comes(each)]
+    placed = sum(each.move.rejected is None for each in coming)
+    nodes = answer.nodes[0] if len(answer.nodes) == 1 else counted(len(answer.nodes), "node")
+    ended = "does not end" if any(each.blocked for each in answer.pods) else "ends"
+    rounds = f" in {answer.rounds} rounds" if answer.rounds > 1 and ended == "ends" else ""
+    text = f"The drain of {nodes} {ended}{rounds}; {placed} of {counted(len(coming), 'pod')} find a place"
+    refused = ", but kubectl refuses it without more flags" if answer.refusals else ""
+    yield from styled(wrapped(f"{text}{refused}."), "green" if answer.ok else "red", bold=True)
+
+
+def _comes(pod: DrainedPod) -> bool:
+    return not (pod.stays or pod.blocked or pod.move.stays_away)
+
+
+def _refusals(answer: DrainAnswer, *, wide: bool) -> Iterator[Line]:
+    for each in answer.refusals:
+        yield from wrapped(f"{each.message}: {_listed(each.pods, wide=wide)}", 4, "  ")
+
+
+def _blocked(answer: DrainAnswer) -> Iterator[Line]:
+    found = [each for each in answer.pods if each.blocked]
+    if found:
+        yield from styled(["Never evicted, so that the drain does not end"], bold=True)
+    for each in found:
+        yield from wrapped(
+            f"{each.move.pod} on {each.move.from_node}: {each.blocked} ({', '.join(each.budgets)})", 4, "  "
+        )
+
+
+def _without_place(answer: DrainAnswer, *, wide: bool) -> Iterator[Line]:
+    moves = [each.move for each in answer.pods if _comes(each) and each.move.rejected is not None]
+    if moves:
+        yield from styled(["Evicted, and without a place"], bold=True)
+        yield from without_place_text(moves, wide=wide)
+
+
+def _moves(answer: DrainAnswer, *, wide: bool) -> Iterator[Line]:
+    found = [each for each in answer.pods if _comes(each) and each.move.rejected is None]
+    shown = found if wide else found[:_MAX_PODS]
+    columns = {
+        "NODE": [each.move.from_node for each in shown] if len(answer.nodes) > 1 else [],
+        "POD": [each.move.pod for each in shown],
+        ">ROUND": [str(each.round) for each in shown] if answer.rounds > 1 else [],
+        "GOES TO": [*map(_to, shown)],
+    }
+    filled = {head: cells for head, cells in columns.items() if cells}
+    if filled:
+        yield from table([*filled], [*zip(*filled.values(), strict=True)], 0, wide=wide)
+    if len(found) > len(shown):
+        yield f"... and {len(found) - len(shown):,} more, see -o wide"
+
+
+def _to(pod: DrainedPod) -> str:
+    zones = f", stays in {' or '.join(pod.move.zones)} with its volumes" if pod.move.zones is not None else ""
+    return f"{places_text(pod.move.nodes)}{zones}"
+
+
+def _remarks(answer: DrainAnswer, *, wide: bool) -> Iterator[Line]:
+    stay = sum(each.stays for each in answer.pods)
+    if stay:
+        yield from wrapped(f"{counted(stay, 'pod')} of DaemonSets, or static, {'stays' if stay == 1 else 'stay'}.")
+    gone = [each.move for each in answer.pods if each.move.stays_away and not each.stays and not each.blocked]
+    by_reason: dict[str, list[str]] = {}
+    for each in gone:
+        by_reason.setdefault(each.stays_away, []).append(each.pod)
+    for why, pods in by_reason.items():
+        yield from wrapped(f"Do not come again: {_listed(pods, wide=wide)}: {why}.")
+    for owner in answer.together:
+        yield from styled(wrapped(f"Warning: all replicas of {owner} end on one node."), "yellow")
+
+
+def _listed(names: Sequence[str], *, wide: bool) -> str:
+    shown = names if wide else names[:_MAX_NAMES]
+    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    return f"{', '.join(shown)}{more}"

@@ -1,0 +1,141 @@
+"""`kindred loss`: which zone, rack or node can fail at once, and which pods find no place then."""
+
+import sys
+from collections.abc import Iterator
+from functools import partial
+from typing import Final, Unpack
+
+import click
+
+from app.api_server.client import ApiError
+from app.api_server.credentials import CredentialsError
+from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
+from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
+from app.commands.what_if.assumed_text import assumed_text
+from app.commands.what_if.moves_text import without_place_text
+from app.commands.what_if.progress import result_of
+from app.commands.what_if.source import QUESTION_OPTIONS, QuestionSource, load, orders_option, question_settings
+from app.commands.why.cluster import MissingRightsError
+from app.simulation.chosen_nodes import QuestionError
+from app.simulation.loss_answer import DomainAnswer, LossAnswer, loss_answer
+from core.explaining.words import counted
+from core.objects.node import ZONE
+from core.simulation.loss import domains_of, lose_each
+from core.simulation.lost_nodes import NodeState
+from core.simulation.moves import Workload
+
+_KEYS: Final = {"zone": ZONE, "region": "topology.kubernetes.io/region", "node": "kubernetes.io/hostname"}
+_MAX_DOMAINS: Final = 20
+_MAX_DETAILS: Final = 2
+_MAX_WORKLOADS: Final = 3
+_STATES: Final = {NodeState.OUT: "do not answer", NodeState.REMOVED: "are removed"}
+
+
+class Options(QuestionSource):
+    """All options of the command."""
+
+    by: str
+    only: tuple[str, ...]
+    strict: bool
+    orders: int
+    output: OutputFormat
+
+
+@click.command("loss", params=question_settings())
+@click.option(
+    "--by",
+    metavar="zone|region|node|LABEL",
+    default="zone",
+    show_default=True,
+    help="What fails at once: the nodes of a zone, of a region, with one value of a label; or each node by itself.",
+)
+@click.option("--only", multiple=True, metavar="VALUE", help="Only this zone, or value. Can be repeated.")
+@click.option("--strict", is_flag=True, help="End with 1 if the cluster does not survive the loss of any one.")
+@orders_option
+@output_option(NO_NAMES)
+@with_options(QUESTION_OPTIONS)
+def loss_command(**options: Unpack[Options]) -> None:
+    """Print which zone can fail: what its workloads keep, and which of its pods find no place elsewhere.
+
+    Each zone fails by itself and at once, so that budgets do not matter. Reads a dump (--snapshot, --demo), or lists
+    the cluster of a kubeconfig. Ends with 0; with --strict, 1 if some pod finds no place after some loss; 2 for errors.
+    """
+    with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
+        answer = _answer(options)
+    print_output(options["output"], answer, partial(loss_text, answer))
+    sys.exit(EXIT_NO if options["strict"] and not answer.survived else EXIT_OK)
+
+
+def _answer(options: Options) -> LossAnswer:
+    """Ask. Raises QuestionError, and as `load` does."""
+    asked = load(options)
+    key = _KEYS.get(options["by"], options["by"])
+    domains = domains_of(asked.mirror, key)
+    unknown = sorted(set(options["only"]) - domains.keys())
+    if not domains:
+        raise QuestionError(f"--by {options['by']}: no node has the label {key}")
+    if unknown:
+        raise QuestionError(f"--only {unknown[0]}: no node has it as {key}")
+    chosen = [value for value in domains if not options["only"] or value in options["only"]]
+    if len(domains) == 1 and len(domains[chosen[0]]) == len(asked.mirror.nodes.slots):
+        raise QuestionError(f"--by {options['by']}: all nodes have {key}={chosen[0]}, so that none is left")
+    pods = sum(len(asked.mirror.pods_on(name)) for value in chosen for name in domains[value])
+    steps = lose_each(asked.basis(options["orders"]), key, chosen)
+    loss = result_of(steps, "Placing", pods * options["orders"])
+    return loss_answer(loss, asked.assumed(options["orders"]))
+
+
+def loss_text(answer: LossAnswer, *, wide: bool) -> Iterator[Line]:
+    """Yield the answer as lines."""
+    details = [each for each in answer.domains if not each.survived]
+    yield from paragraphs(
+        [
+            _summary(answer),
+            _domains(answer, wide=wide),
+            *(_detail(each, wide=wide) for each in (details if wide else details[:_MAX_DETAILS])),
+            wrapped(f"Left out: {'; '.join(answer.left_out)}."),
+            assumed_text(answer.assumed, wide=wide),
+        ]
+    )
+
+
+def _summary(answer: LossAnswer) -> Iterator[Line]:
+    lost = [each for each in answer.domains if not each.survived]
+    of = f"{counted(len(answer.domains), 'domain')} of {answer.topology_key}"
+    if not lost:
+        yield from styled(wrapped(f"The cluster survives the loss of any one of {of}."), "green", bold=True)
+    else:
+        leave = "leaves" if len(lost) == 1 else "leave"
+        text = f"The cluster does not survive the loss of any one of {of}: {len(lost)} {leave} pods without a place"
+        unknown = any(each.unknown for each in lost)
+        yield from styled(wrapped(f"{text}{', or it is not known' if unknown else ''}."), "red", bold=True)
+    if answer.nodes_without_key:
+        stay = "stays" if answer.nodes_without_key == 1 else "stay"
+        yield from wrapped(f"{counted(answer.nodes_without_key, 'node')} without {answer.topology_key} {stay}.")
+
+
+def _domains(answer: LossAnswer, *, wide: bool) -> Iterator[Line]:
+    shown = answer.domains if wide else answer.domains[:_MAX_DOMAINS]
+    rows = [_row(each) for each in shown]
+    yield from table(("LOST", ">NODES", ">PODS", ">NO PLACE", "KEEPS LEAST"), rows, 0, wide=wide)
+    if len(shown) < len(answer.domains):
+        yield f"... and {len(answer.domains) - len(shown):,} more, see -o wide"
+
+
+def _row(domain: DomainAnswer) -> tuple[str, ...]:
+    coming = sum(not each.stays_away for each in domain.moves)
+    least = _keeps(domain.workloads[0]) if domain.workloads else "-"
+    return domain.value, f"{len(domain.nodes):,}", f"{coming:,}", f"{domain.without_place:,}", least
+
+
+def _keeps(workload: Workload) -> str:
+    return f"{workload.remaining:,} of {workload.replicas:,} of {workload.owner}"
+
+
+def _detail(domain: DomainAnswer, *, wide: bool) -> Iterator[Line]:
+    yield from styled(wrapped(f"Without {domain.value}, whose nodes {_STATES[domain.state]}:"), bold=True)
+    unplaced = [each for each in domain.moves if not each.stays_away][: domain.without_place]
+    yield from without_place_text(unplaced, wide=wide)
+    fewer = [each for each in domain.workloads if each.remaining < each.replicas]
+    for each in fewer if wide else fewer[:_MAX_WORKLOADS]:
+        yield from wrapped(f"keeps {_keeps(each)}", 4, "  ")

@@ -1,0 +1,65 @@
+"""The text of pods that leave their nodes: where they would go, and why not."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.commands.output import Line, wrapped
+from core.explaining.words import counted
+from core.simulation.moves import Move, Rejected
+from core.simulation.orders import Chance
+from core.simulation.placing import Fate
+
+_MAX_NAMES = 2
+_MAX_REASONS = 3
+_MAX_GROUPS = 5
+
+
+def without_place_text(moves: Sequence[Move], *, wide: bool) -> Iterator[Line]:
+    """Yield the pods that find no place in some order, those of one owner with one reason together."""
+    groups: dict[tuple[str, str, str], list[Move]] = {}
+    for move in moves:
+        groups.setdefault((move.owner, chance_text(move), why_text(move)), []).append(move)
+    shown = [*groups.items()] if wide else [*groups.items()][:_MAX_GROUPS]
+    for (owner, chance, why), alike in shown:
+        names = [each.pod for each in alike]
+        named = names if wide or len(names) <= _MAX_NAMES else [*names[:_MAX_NAMES], f"{len(names) - _MAX_NAMES} more"]
+        of = f"{owner}: {counted(len(alike), 'pod')}" if len(alike) > 1 else names[0]
+        listed = f" ({', '.join(each.rpartition('/')[2] for each in named)})" if len(alike) > 1 else ""
+        yield from wrapped(f"{of}{listed}: {chance}: {why}", 4, "  ")
+    if len(groups) > len(shown):
+        yield f"  ... and {counted(len(groups) - len(shown), 'more group')}, see -o wide"
+
+
+def chance_text(move: Move) -> str:
+    """Return in how many orders a pod finds a place, in a few words."""
+    if move.returns:
+        return "back to a node that is out"
+    if move.rejected is not None and move.rejected.fate is Fate.UNKNOWN:
+        return "not known"
+    if move.rejected is not None and move.rejected.fate is Fate.BY_PREEMPTION:
+        return "a place only by preemption"
+    return "no place" if move.placed is Chance.NEVER else "a place in some orders"
+
+
+def why_text(move: Move) -> str:
+    """Return why a pod finds no place."""
+    if move.rejected is None:
+        return "it tolerates the taints there"
+    return _rejected_text(move.rejected)
+
+
+def _rejected_text(rejected: Rejected) -> str:
+    if rejected.fate is Fate.GATED:
+        return "it has scheduling gates"
+    if rejected.why:
+        return rejected.why
+    listed = [f"{number} {reason}" for reason, number in rejected.reasons.items()]
+    more = f" and {len(listed) - _MAX_REASONS} more" if len(listed) > _MAX_REASONS else ""
+    victims = f"; it may preempt {', '.join(rejected.victims)} on {rejected.node}" if rejected.victims else ""
+    return f"0/{rejected.nodes} nodes are available: {', '.join(listed[:_MAX_REASONS])}{more}{victims}"
+
+
+def places_text(nodes: Mapping[str, int]) -> str:
+    """Return the nodes where a pod is placed, the most frequent first."""
+    names = [*nodes]
+    more = f" or {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"{' or '.join(names[:_MAX_NAMES])}{more}"

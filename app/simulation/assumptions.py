@@ -1,0 +1,31 @@
+"""What an answer assumes, so that its reader can say whether it holds for the cluster."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from app.simulation.comes_again import Doubt
+
+
+class Lack(msgspec.Struct, frozen=True):
+    """Objects that are not known, so that their rules are judged as if there were none."""
+
+    why: str
+    command: str = ""
+    """The command that gets them. Empty if there is none."""
+
+
+class Assumptions(msgspec.Struct, frozen=True):
+    """What an answer assumes."""
+
+    kubernetes: str
+    """The release whose rules apply, and its source."""
+    profiles: Sequence[str]
+    """The schedulers whose rules are known. Pods of others are `unknown`."""
+    percentage_of_nodes_to_score: int
+    """All nodes are judged. Above 100 nodes, kube-scheduler takes a sample of those that fit, unless this is set."""
+    orders: int
+    """In how many orders the pods arrived, and ties were broken, of which `chance` tells."""
+    lacks: Sequence[Lack]
+    doubts: Sequence[Doubt]
+    """Owners of whose new pods not everything is known."""

@@ -1,0 +1,62 @@
+"""Small clusters for questions, and asking them by command."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from app.commands.cli import main
+from core.objects.node import ZONE
+from tests.app.feeds.dumps import as_json, kinded, listed
+from tests.builders import NodeBuilder, Object, PodBuilder, make_namespace, make_node, make_pod
+
+
+def node(name: str, zone: str = "a", cpu: str = "4", pods: int = 110) -> NodeBuilder:
+    labels = make_node(name).label(ZONE, zone).label("kubernetes.io/hostname", name)
+    return labels.allocatable(cpu=cpu, memory="8Gi", pods=pods)
+
+
+def replica(name: str, on: str, cpu: str = "1", *, of: str = "web") -> PodBuilder:
+    """Return a running pod of ReplicaSet OF-1a of a Deployment."""
+    pod = make_pod(name).in_namespace("shop").uid(f"uid-{name}").label("app", of).label("pod-template-hash", "1a")
+    return pod.requests(cpu=cpu).owned_by("ReplicaSet", f"{of}-1a", "r1").phase("Running").on(on)
+
+
+def deployment(name: str = "web", cpu: str = "1", **spec: object) -> Object:
+    """Return the Deployment of `replica`."""
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container], **spec}}
+    metadata = {"name": name, "namespace": "shop"}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": template}}
+
+
+def budget(name: str, allowed: int, *, of: str = "web", healthy: int = 2, desired: int = 2) -> Object:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": of}}},
+        "status": {"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": desired},
+    }
+
+
+def dump(folder: Path, *objects: NodeBuilder | PodBuilder | Object) -> str:
+    """Write a dump, in which namespace shop has no other object."""
+    items: list[Object] = kinded(make_namespace("shop"))
+    for each in objects:
+        items += [each] if isinstance(each, dict) else kinded(each)
+    path = folder / "cluster.json"
+    path.write_bytes(as_json(listed(*items)))
+    return str(path)
+
+
+def ask(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)])
+
+
+def answer(*arguments: object) -> tuple[int, Any]:
+    """Return the exit status, and the answer in JSON."""
+    result = ask(*arguments, "-o", "json")
+    assert result.exit_code < 2, result.stderr
+    return result.exit_code, json.loads(result.stdout)
