@@ -121,7 +121,7 @@ class Cluster:
         waits: bool = True,
         account: str = "",
         server: str = "",
-        flags: Sequence[str] | None = None,
+        flags: Sequence[str] = (),
     ) -> Scheduler:
         """Start a scheduler, and wait until it is healthy unless told otherwise; `server` is a proxy's URL.
 

@@ -71,11 +71,12 @@ class Scheduler:
         verbosity: int = 2,
         waits: bool = True,
         elects: bool = False,
-        flags: Sequence[str] | None = None,
+        flags: Sequence[str] = (),
     ) -> None:
         """Start it, and wait until it is healthy unless told otherwise. `name` is that of its files.
 
-        It takes part in an election, as the configuration says, only if it `elects`. `flags`: None is `shipped_flags`.
+        It takes part in an election, as the configuration says, only if it `elects`. `flags` come behind the
+        shipped ones. kube-scheduler takes the gates of several `--feature-gates` together.
         """
         connection = {
             # What scheduler_perf of upstream sets: by default 50 requests a second are what is measured.
@@ -99,7 +100,8 @@ class Scheduler:
             # So that whoever looks for where its time goes can ask, too.
             "--authorization-always-allow-paths=/readyz,/metrics,/debug/pprof/*",
             f"-v={verbosity}",
-            *(shipped_flags(config) if flags is None else flags),
+            *shipped_flags(config),
+            *flags,
         ]
         self._tls = plane.authority.client_tls()
         self.program = Program(SCHEDULER, command, plane.folder / f"{name}.log")

@@ -51,9 +51,9 @@ class Mode:
         return loaded
 
     @property
-    def flags(self) -> list[str] | None:
-        """The scheduler's flags beside those of the tests. None: as it is shipped."""
-        return [f"--feature-gates={self.gate}=true"] if self.gate else None
+    def flags(self) -> list[str]:
+        """The scheduler's flags beside those of the tests."""
+        return [f"--feature-gates={self.gate}=true"] if self.gate else []
 
     @property
     def scheduler_name(self) -> str:

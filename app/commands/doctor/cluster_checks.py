@@ -200,7 +200,7 @@ def gate_findings(flag: str, settings: Settings) -> Iterator[Finding]:
         differing = [each for each in releases if _state(each, name, ours) is not _state(each, name, theirs)]
         if differing:
             problems.append(_differs(name, differing, is_on=bool(_state(differing[-1], name, theirs))))
-    if settings.decide != OFF and scheduler.get(_POPS, True):
+    if settings.decide != OFF and scheduler.get(_POPS, scheduler.get("AllBeta", True)):
         message = f"{_POPS} is on: kube-scheduler tries pods that fit nowhere again at any event, without their backoff"
         problems.append(warning(FLAG, message, f"{FLAG}={_POPS}=false for the second kube-scheduler"))
     yield from (Finding(FEATURE_GATES, *problem, VERSIONS) for problem in problems)

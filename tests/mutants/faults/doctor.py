@@ -141,8 +141,8 @@ FAULTS: Final = (
     Fault(
         id="backoff-that-is-skipped",
         breaks="With decide, a kube-scheduler that tries refused pods without a pause is no finding.",
-        old="if settings.decide != OFF and scheduler.get(_POPS, True):",
-        new="if settings.decide != OFF and scheduler.get(_POPS, False):",
+        old='scheduler.get(_POPS, scheduler.get("AllBeta", True)):',
+        new='scheduler.get(_POPS, scheduler.get("AllBeta", False)):',
         tests=("test_cluster_checks.py",),
     ),
     Fault(

@@ -237,6 +237,8 @@ def test_with_decide_a_backoff_that_an_idle_scheduler_skips_is_a_warning(flag: s
         "without their backoff; --feature-gates=SchedulerPopFromBackoffQ=false for the second kube-scheduler"
     )
     assert differing("SchedulerPopFromBackoffQ=false", **WITH_DECIDE) == []
+    (about_beta,) = differing("AllBeta=false", **WITH_DECIDE)
+    assert about_beta.startswith("info: AllBeta is not compared"), "this gate is beta in all releases"
     assert differing(flag) == [], "in-tree filters say which events they wait for"
 
 
