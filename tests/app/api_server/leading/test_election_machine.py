@@ -88,9 +88,20 @@ class Elections(RuleBasedStateMachine):
     def attempts_and_all_goes_well(self, which: int) -> None:
         replica = self.replicas[which]
         replica.begin(replica.election.attempt)
-        while replica.exchange is not None:
+        self._goes_well(which)
+
+    def _goes_well(self, which: int) -> None:
+        while self.replicas[which].exchange is not None:
             self.server_carries_out(which)
             self.response_comes(which)
+
+    @rule(which=WHICH, seconds=SECONDS, landed=st.booleans(), following=WHICH)
+    def leads_for_a_time_and_another_follows(self, which: int, seconds: float, following: int, *, landed: bool) -> None:
+        self.attempts_and_all_goes_well(which)
+        self.time_passes(seconds)
+        self.releases(which, landed=landed)
+        self._goes_well(which)
+        self.attempts_and_all_goes_well(following)
 
     @rule(which=WHICH, on_the_way=SECONDS, back=SECONDS)
     def attempts_and_the_response_is_late_where_others_have_seen_it(
