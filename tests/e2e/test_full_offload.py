@@ -25,7 +25,7 @@ ENOUGH: Final = PODS // 4
 BOUND: Final = 'kindred_binds_total{result="bound"}'
 LATE: Final = 2.0  # seconds
 PATIENCE: Final = 180.0  # seconds
-KILLED: Final = 9.0  # seconds until another replica is ready
+KILLED: Final = 12.0  # seconds until another replica is ready. `make bench` has the bound, 9 s: here all share the CPUs
 in_time_or_late = pytest.mark.parametrize(
     "late", [pytest.param(0.0, id="in time", marks=pytest.mark.long), pytest.param(1.0, id="events a second late")]
 )
