@@ -127,7 +127,7 @@ _MAX_LISTED: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
     }
 )
 """Section -> the headings that the page shows. Of other sections the page shows all."""
-_LEFT_OUT: Final = ("events", "gangs", "simulation", "cache", "explain", "beside", "busy")
+_LEFT_OUT: Final = ("events", "gangs", "simulation", "placing", "cache", "explain", "beside", "busy")
 """Sections that are only in the JSON: a developer compares them from run to run."""
 
 

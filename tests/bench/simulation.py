@@ -33,6 +33,8 @@ _LOSS_AIM: Final = 0.5
 _ROUNDS: Final = 4
 _DRAINS: Final = 10
 """Nodes that are drained in a round, each by itself."""
+_ALL_PLACED_FROM: Final = 100_000
+"""Pods of a cluster that has all apps that others are attracted to."""
 MORE: Final = 10_000
 """Replicas, at 5,000 nodes."""
 
@@ -53,26 +55,26 @@ class Bench:
         derive_states(profile, mirror)
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec", max_bytes=2**30))
         self._size = size
-        self._basis = Basis(mirror, {DEFAULT_SCHEDULER: Scheduler(profile, cache.evaluation)}, Copies())
+        self.basis = Basis(mirror, {DEFAULT_SCHEDULER: Scheduler(profile, cache.evaluation)}, Copies())
         settle()
 
     def drain(self, number: int) -> float:
         """Drain a node. Return the seconds."""
         name = cluster.node_name(number * 37 % self._size.nodes)
-        return self._timed(lambda: not finished(drain(self._basis, [name])).unplaced)
+        return self._timed(lambda: not finished(drain(self.basis, [name])).unplaced)
 
     def more(self, kind: str) -> float:
         """Place more replicas of a kind of pod. Return the seconds."""
         pod, number = decoded(cluster.incoming(kind, 0, cluster.app_count(self._size.pods))), self.replicas
-        return self._timed(lambda: finished(capacity(self._basis, [Template(pod)], number)).placed == number)
+        return self._timed(lambda: finished(capacity(self.basis, [Template(pod)], number)).placed == number)
 
     def remove(self) -> float:
         """Ask of each node whether it could go. Return the seconds for all of them."""
-        return self._timed(lambda: all(each.can_go for each in finished(remove_each(self._basis)).nodes))
+        return self._timed(lambda: all(each.can_go for each in finished(remove_each(self.basis)).nodes))
 
     def lose(self) -> float:
         """Lose each zone. Return the seconds for all of them."""
-        return self._timed(lambda: finished(lose_each(self._basis, cluster.ZONE)).is_survived)
+        return self._timed(lambda: finished(lose_each(self.basis, cluster.ZONE)).is_survived)
 
     @property
     def replicas(self) -> int:
@@ -83,7 +85,7 @@ class Bench:
         began = time.process_time()
         is_right = ask()
         seconds = time.process_time() - began
-        if not is_right:
+        if not is_right and self._size.pods >= _ALL_PLACED_FROM:
             raise BenchError("a pod has no place")
         return seconds
 

@@ -120,12 +120,22 @@ def test_the_emptiest_nodes_go_together_while_their_pods_have_places() -> None:
 
 
 def test_budgets_count_over_all_nodes_that_go_together() -> None:
-    mirror = mirror_of(node("n1"), node("n2"), node("n3"), node("n4"), replica("a").on("n1"), replica("b").on("n2"))
+    pods = [replica("a").on("n1"), replica("b").on("n2"), make_pod("bare").on("n3")]
+    mirror = mirror_of(node("n1"), node("n2"), node("n3", cpu=9), *pods)
+    assert list(removed(mirror, most=9).together) == ["n1", "n2"]
     selector = parse_selector({"app": "web"}, ())
     budget = PodDisruptionBudget(namespace="default", name="one", selector=selector, disruptions_allowed=1)
     mirror.apply(ClusterEvent("Add", budget))
-    found = removed(mirror, most=9)
-    assert {"n1", "n2"} - {*found.together}
+    assert list(removed(mirror, most=9).together) == ["n1"]
+
+
+def test_pods_that_are_attracted_to_each_other_need_one_zone_for_all_of_them() -> None:
+    others = [node(f"n-{zone}", 1, zone) for zone in "abdefg"]
+    attracted = [replica(name).required_affinity(term(ZONE, labelled(app="web"))).on("n1") for name in ("p", "q")]
+    (found,) = removed(mirror_of(node("n1", zone="c"), *others, *attracted), "n1").nodes
+    assert (found.can_go, found.pod) == (False, "default/q")
+    (towards,) = removed(mirror_of(node("n1", zone="c"), *others, attracted[0]), "n1").nodes
+    assert towards.can_go
 
 
 _A: Final = labelled(app="web")

@@ -33,23 +33,9 @@ func (c *cluster) sequenceAnswer(ctx context.Context) (object, error) {
 // placed returns the node of a pod, empty for none, and counts the pod there. A filter that ends with an error ends the
 // attempt of a scheduler, so no case has one.
 func (c *cluster) placed(ctx context.Context, pod *v1.Pod) (string, error) {
-	state := framework.NewCycleState()
-	_, status, _ := c.framework.RunPreFilterPlugins(ctx, state, pod)
-	if !status.IsSuccess() {
-		return "", errorOf(status)
-	}
-	var fitting []fwk.NodeInfo
-	for _, node := range c.nodes {
-		status := c.framework.RunFilterPlugins(ctx, state, pod, node)
-		if err := errorOf(status); err != nil {
-			return "", err
-		}
-		if status.IsSuccess() {
-			fitting = append(fitting, node)
-		}
-	}
-	if len(fitting) == 0 {
-		return "", nil
+	state, fitting, err := c.fitting(ctx, pod)
+	if err != nil || len(fitting) == 0 {
+		return "", err
 	}
 	best, err := c.best(ctx, state, pod, fitting)
 	if err != nil {
@@ -63,6 +49,26 @@ func (c *cluster) placed(ctx context.Context, pod *v1.Pod) (string, error) {
 	return best, c.count(assumed)
 }
 
+func (c *cluster) fitting(ctx context.Context, pod *v1.Pod) (fwk.CycleState, []fwk.NodeInfo, error) {
+	state := framework.NewCycleState()
+	_, status, _ := c.framework.RunPreFilterPlugins(ctx, state, pod)
+	if !status.IsSuccess() {
+		return state, nil, errorOf(status)
+	}
+	var fitting []fwk.NodeInfo
+	for _, node := range c.nodes {
+		status := c.framework.RunFilterPlugins(ctx, state, pod, node)
+		if err := errorOf(status); err != nil {
+			return state, nil, err
+		}
+		if status.IsSuccess() {
+			fitting = append(fitting, node)
+		}
+	}
+	return state, fitting, nil
+}
+
+// best returns the node with the highest score, the first by name of several.
 func (c *cluster) best(ctx context.Context, state fwk.CycleState, pod *v1.Pod, fitting []fwk.NodeInfo) (string, error) {
 	if status := c.framework.RunPreScorePlugins(ctx, state, pod, fitting); !status.IsSuccess() {
 		return "", status.AsError()

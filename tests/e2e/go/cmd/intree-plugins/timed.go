@@ -14,8 +14,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// timing is the other side of the section `devices` of the benchmark. The first line is a case, whose objects are loaded
-// once. Each further line is a pod: {"nanoseconds": ..., "failed": {node: verdict}} goes to stdout. Go runs on one CPU.
+// timing is the other side of the sections `devices` and `simulation` of the benchmark. The first line is a case, whose
+// objects are loaded once. Each further line is a pod: {"nanoseconds": ..., "failed": {node: verdict}} goes to stdout, or
+// `node` instead of `failed` if the case has no devices. Go runs on one CPU.
 type timing struct{ cluster *cluster }
 
 func (t *timing) reply(ctx context.Context, text []byte) map[string]any {
@@ -36,7 +37,26 @@ func (t *timing) reply(ctx context.Context, text []byte) map[string]any {
 	if err := json.Unmarshal(text, &pod); err != nil {
 		return map[string]any{"rejected": err.Error()}
 	}
+	if t.cluster.testCase.DeviceSlices == nil {
+		return t.cluster.timedCycle(ctx, &pod)
+	}
 	return t.cluster.timed(ctx, &pod)
+}
+
+// timedCycle runs what a scheduler runs to choose a node for a pod among all nodes, with all default plugins but
+// DynamicResources. Nothing counts the pod afterwards.
+func (c *cluster) timedCycle(ctx context.Context, pod *v1.Pod) object {
+	began := cpuTime()
+	state, fitting, err := c.fitting(ctx, pod)
+	node := ""
+	if err == nil && len(fitting) > 0 {
+		node, err = c.best(ctx, state, pod, fitting)
+	}
+	spent := cpuTime() - began
+	if err != nil {
+		return object{"rejected": err.Error()}
+	}
+	return object{"nanoseconds": spent.Nanoseconds(), "node": node}
 }
 
 // timed runs PreFilter, and Filter of each node, as a scheduler would in one cycle. The time is that of all CPUs, with
