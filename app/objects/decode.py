@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from sys import intern
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -274,7 +275,7 @@ def names_in_namespace(kind: str, wire: WireObject) -> dict[str, str]:
 def _parse_labels(raw: bytes) -> Mapping[str, str]:
     labels = text_map_of(raw, "metadata.labels")
     refuse_long_labels(labels, "metadata.labels")
-    return labels
+    return {intern(key): intern(value) for key, value in labels.items()}  # most texts are in many labels
 
 
 def _parse_controller(raw: bytes) -> ControllerRef | None:

@@ -148,14 +148,20 @@ _capacity_of: Final = memoised(_parse_capacity, longest=4 * 1024)
 def _images_of(images: list[_Image]) -> Mapping[str, int]:
     """Return image name -> size. Of several images with one name, the first counts, as in addNodeImageStates.
 
-    Nodes rarely have equal sets of images, but most images are on many nodes. So the names are shared, not the mapping.
+    Nodes rarely have equal sets of images, but most images are on many nodes. So names and sizes are shared, not the
+    mapping.
     Source: k8s.io/kubernetes pkg/scheduler/backend/cache/cache.go.
     """
     sizes: dict[str, int] = {}
     for image in images:
         for name in image.names or ():
-            sizes.setdefault(intern(name), image.size_bytes or 0)
+            sizes.setdefault(intern(name), _shared_size(image.size_bytes or 0))
     return sizes
+
+
+@lru_cache(maxsize=8192)
+def _shared_size(size: int) -> int:
+    return size
 
 
 class _SelectorSpec(Wire):
