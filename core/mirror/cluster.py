@@ -323,10 +323,11 @@ class ClusterMirror:
 
     def placed_pods(self) -> Iterator[tuple[int, Pod]]:
         """Yield (slot, pod) of all pods on known nodes."""
+        pods, slot_of = self.pods.pods, self.pods.slot_of_row.item
         for row in self.pods.rows.values():
-            slot = int(self.pods.slot_of_row[row])
+            slot = slot_of(row)
             if slot != NO_SLOT:
-                yield slot, self.pods.pods[row]
+                yield slot, pods[row]
 
     def _tell_of_object(self, kind: Kind, name: str, before: StoredObject | None, after: StoredObject | None) -> None:
         if before != after and self._placement.listeners:

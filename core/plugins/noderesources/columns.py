@@ -7,8 +7,7 @@ on its node. Every sum is an int64, which overflows as Go's does.
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from core.mirror.changes import NodeChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch, NodeTable
 from core.mirror.node_values import NodeValues
-from core.mirror.topology import BoolArray, Int64Array
+from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.kinds import IMPLICIT_PREFIX, DeviceClass
 from core.objects.pod import Pod
 from core.objects.quantity import shortened, wrapped
@@ -33,7 +32,6 @@ Offered: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 """Resource -> (position in a batch, amount) of the strangers that offer it."""
 
 _NO_OFFERS: Final[Offered] = {}
-Amounts = TypeVar("Amounts")
 LARGEST_AMOUNT: Final = 2**53
 """Up to here 100 times an amount is within int64, and an amount is exact as a float64."""
 
@@ -49,15 +47,17 @@ class AmountColumn:
 
     __slots__ = ("dense", "nonzero", "sparse")
 
-    def __init__(self, slots: Sequence[int] = (), amounts: Sequence[int] = (), capacity: int = 0) -> None:
-        """Sum the amounts by slot. A slot may occur several times."""
+    def __init__(self, parts: Sequence[tuple[IntpArray, int]] = (), capacity: int = 0) -> None:
+        """Sum the amounts by slot. `parts` are slots, each of which may occur several times, and the amount of each."""
         self.nonzero = 0  # slots whose amount is not 0
         self.sparse: dict[int, int] = {}
         self.dense: Int64Array | None = None
-        if not slots:
+        if not parts:
             return
         dense = np.zeros(capacity, np.int64)
-        np.add.at(dense, np.array(slots, np.intp), np.array(amounts, np.int64))
+        amounts = np.array([amount for _, amount in parts], np.int64)
+        slots = [slots for slots, _ in parts]
+        np.add.at(dense, np.concatenate(slots), amounts.repeat([*map(len, slots)]))
         filled = np.flatnonzero(dense)
         self.nonzero = len(filled)
         if self.nonzero <= _DENSE_FROM:
@@ -117,16 +117,14 @@ class AmountColumn:
 class AmountColumns:
     """Resource -> its column. A column exists while the amount on any slot is not 0."""
 
-    def __init__(self, nodes: NodeTable, amounts_in_use: Iterable[tuple[Mapping[str, int], Sequence[int]]]) -> None:
+    def __init__(self, nodes: NodeTable, amounts_in_use: "Iterable[tuple[Mapping[str, int], array[int]]]") -> None:
         """`amounts_in_use`: amounts, and the slots that have them, each as often as it has them."""
         self._nodes = nodes
-        gathered: dict[str, tuple[array[int], array[int]]] = defaultdict(lambda: (array("q"), array("q")))
+        gathered: dict[str, list[tuple[IntpArray, int]]] = defaultdict(list)
         for amounts, slots in amounts_in_use:
             for resource, amount in amounts.items():
-                everywhere, parts = gathered[resource]
-                everywhere.extend(slots)
-                parts.extend(repeat(amount, len(slots)))
-        made = {resource: AmountColumn(*each, nodes.capacity) for resource, each in gathered.items()}
+                gathered[resource].append((np.frombuffer(slots, np.intp), amount))
+        made = {resource: AmountColumn(parts, nodes.capacity) for resource, parts in gathered.items()}
         self.of = {resource: column for resource, column in made.items() if column.nonzero}
 
     def add(self, slot: int, amounts: Mapping[str, int], sign: int) -> None:
@@ -161,19 +159,6 @@ class AmountColumns:
         return amounts
 
 
-class _Sharing(Generic[Amounts]):
-    """Amounts, and the slots that have this very object."""
-
-    def __init__(self) -> None:
-        self.of: dict[int, tuple[Amounts, array[int]]] = {}
-
-    def add(self, amounts: Amounts, slot: int) -> None:
-        found = self.of.get(id(amounts))
-        if found is None:
-            found = self.of[id(amounts)] = amounts, array("q")
-        found[1].append(slot)
-
-
 class ResourceColumns:
     """Allocatable resources of every known node, and requests of its pods, by resource and slot. A derived state.
 
@@ -184,20 +169,20 @@ class ResourceColumns:
 
     def __init__(self, mirror: ClusterMirror) -> None:
         """Sum all amounts. From then on `changed` must receive every change."""
-        # Most nodes and pods have their amounts in common, as one object.
-        allocatable: _Sharing[Mapping[str, int]] = _Sharing()
-        requested: _Sharing[Mapping[str, int]] = _Sharing()
-        non_zero: _Sharing[tuple[int, int]] = _Sharing()
-        for slot, node in mirror.nodes:
-            allocatable.add(node.allocatable, slot)
-        for slot, pod in mirror.placed_pods():
-            requested.add(pod.requests, slot)
-            non_zero.add(pod.non_zero_requests, slot)
         nodes = mirror.nodes
-        self.allocatable = AmountColumns(nodes, allocatable.of.values())
-        self.requested = AmountColumns(nodes, [({**each, PODS: 1}, slots) for each, slots in requested.of.values()])
+        sharing: dict[tuple[int, int], tuple[Pod, array[int]]] = {}  # amounts -> a pod with them, slots
+        for slot, pod in mirror.placed_pods():
+            # Most pods have their amounts in common, as the same objects.
+            key = id(pod.requests), id(pod.non_zero_requests)
+            found = sharing.get(key)
+            if found is None:
+                found = sharing[key] = pod, array("q")
+            found[1].append(slot)
+        placed = sharing.values()
+        self.allocatable = AmountColumns(nodes, ((node.allocatable, array("q", (slot,))) for slot, node in nodes))
+        self.requested = AmountColumns(nodes, ((_requested_by(pod), slots) for pod, slots in placed))
         self.non_zero_requested = AmountColumns(
-            nodes, [(cpu_and_memory(each), slots) for each, slots in non_zero.of.values()]
+            nodes, ((cpu_and_memory(pod.non_zero_requests), slots) for pod, slots in placed)
         )
 
     def changed(self, change: NodeChange | PodChange) -> None:
