@@ -296,7 +296,9 @@ def machine() -> str:
 @contextmanager
 def _running(command: Sequence[str], settings: Mapping[str, str]) -> Iterator[tuple[int, Callable[[], str]]]:
     """Run a module. Yield its process id, and a function that returns its next line, or raises BenchError."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("KINDRED_")}
+    # With the bytecode of its modules, which the image has, too.
+    unset = {name for name in os.environ if name.startswith("KINDRED_") or name == "PYTHONDONTWRITEBYTECODE"}
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
     with subprocess.Popen(  # noqa: S603 - our own programs
         [sys.executable, "-m", *command],
         cwd=_ROOT,
