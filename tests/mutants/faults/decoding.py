@@ -36,8 +36,8 @@ FAULTS: Final = (
     Fault(
         id="last-image-of-a-name-counts",
         breaks="Of several images of one name the size of the last counts.",
-        old="            sizes.setdefault(intern(name), image.size_bytes or 0)",
-        new="            sizes[intern(name)] = image.size_bytes or 0",
+        old="            sizes.setdefault(intern(name), _shared_size(image.size_bytes or 0))",
+        new="            sizes[intern(name)] = _shared_size(image.size_bytes or 0)",
         tests=("test_decode_node.py",),
     ),
     Fault(
