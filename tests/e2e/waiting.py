@@ -34,7 +34,7 @@ from tests.e2e.shapes import node, pod
 from tests.e2e.throughput import Running, attempts, bindings
 from tests.throughput.modes import MODES, Mode, chosen
 from tests.throughput.results import ANY_NODE, IN_TREE
-from tests.throughput.waiting import FILE, Delays, Step, Waiting, rendered
+from tests.throughput.waiting import Delays, Step, Waiting, rendered
 
 _RATE: Final = 10.0  # new pods a second
 _PATIENCE: Final = 240.0  # seconds, until all pods of a step were tried, or are bound
@@ -156,7 +156,7 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of Kindred, in all modes"
     )
     parser.add_argument("--kubernetes", default="", metavar="VERSION", help="another release, v1.N.P; built if missing")
-    parser.add_argument("--output", type=Path, metavar="FILE", help=f"of the JSON, such as {FILE.name}; default: none")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="of the JSON; default: none")
     return parser.parse_args(arguments)
 
 

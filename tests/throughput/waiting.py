@@ -1,9 +1,8 @@
-"""What `python -m tests.e2e.waiting` measured, as values and as the JSON file docs/bench/waiting.json."""
+"""What `python -m tests.e2e.waiting` measured, as values and as a table."""
 
 import datetime as dt
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -11,8 +10,6 @@ from tests.bench import report
 from tests.bench.report import percentile, short
 from tests.markdown import table
 from tests.throughput.results import PROGRAMS
-
-FILE: Final = report.FOLDER / "waiting.json"
 
 
 class Delays(msgspec.Struct, frozen=True):
@@ -67,11 +64,6 @@ class Waiting(msgspec.Struct, frozen=True):
         """Return a run here and now, without a step as yet."""
         today = dt.datetime.now(dt.UTC).date().isoformat()
         return cls(today, command, report.commit(), report.machine(), kubernetes, nodes, [])
-
-
-def read(path: Path) -> Waiting:
-    """Read a run. Raises OSError, msgspec.DecodeError."""
-    return msgspec.json.decode(path.read_bytes(), type=Waiting)
 
 
 def rendered(run: Waiting) -> str:
