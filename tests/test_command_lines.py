@@ -403,7 +403,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patched.chdir(made)
         patched.setenv("HOME", str(made))
         patched.delenv("KUBECONFIG", raising=False)
-        patched.setattr("app.commands.admin_client.httpx.Client", client)
+        patched.setattr("httpx.Client", client)
         patched.setattr("app.commands.serve.logs.configure", lambda *_: None)
         patched.setattr(
             "app.commands.serve.process.run", lambda *_: 0

@@ -4,10 +4,9 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, NotRequired, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypeAlias, TypedDict, TypeVar
 
 import click
-import httpx
 import msgspec
 from pydantic import ValidationError
 
@@ -15,6 +14,9 @@ from app.admin.access import CALLER_HEADER
 from app.api_server.tls import ConfigurationError, PemSource, TlsSettings
 from app.process.files import MAX_TOKEN_BYTES, read_file
 from app.process.json_text import decode
+
+if TYPE_CHECKING:
+    import httpx
 
 T = TypeVar("T")
 _PATIENCE: Final = 10.0  # seconds
@@ -63,8 +65,10 @@ def get_response(  # noqa: PLR0913  # a request, and who sends it for how long
     content: bytes | None = None,
     *,
     patience: float = _PATIENCE,
-) -> httpx.Response:
+) -> "httpx.Response":
     """Return the response, with any status. Raises CannotAskError if none arrives within `patience` seconds."""
+    import httpx  # noqa: PLC0415  # 4 MB, which a service imports this module without
+
     url = access["url"].rstrip("/") + path
     try:
         # Without a proxy of the environment: the admin port is near, most often on this machine.
@@ -84,7 +88,7 @@ def get_response(  # noqa: PLR0913  # a request, and who sends it for how long
         raise CannotAskError(f"{access['url']}: {str(error) or type(error).__name__}; {NOT_UNDERSTOOD}") from None
 
 
-def understood(where: str, response: httpx.Response, parse: Callable[[bytes], T], accepted: int = HTTPStatus.OK) -> T:
+def understood(where: str, response: "httpx.Response", parse: Callable[[bytes], T], accepted: int = HTTPStatus.OK) -> T:
     """Return what a response says. Raises CannotAskError for a status that is neither a success nor `accepted`."""
     if not response.is_success and response.status_code != accepted:
         raise CannotAskError(f"{where}: {rejection_text(response)}")
@@ -117,7 +121,7 @@ def _no_service(url: str, error: Exception) -> str:
     return f"no service at {url.partition('://')[2]} ({reason}){steps}"
 
 
-def rejection_text(response: httpx.Response) -> str:
+def rejection_text(response: "httpx.Response") -> str:
     """Return the response, in one line."""
     status = f"{response.status_code} {response.reason_phrase}"
     detail = members(response).get("detail")
@@ -132,7 +136,7 @@ def rejection_text(response: httpx.Response) -> str:
     return f"{status}: {detail}"
 
 
-def members(response: httpx.Response) -> dict[str, Any]:
+def members(response: "httpx.Response") -> dict[str, Any]:
     """Return the members of a response that is a JSON object; none for any other response."""
     try:
         found = decode(response.content)
