@@ -88,7 +88,7 @@ class _Run(NamedTuple):
 
 def drain(basis: Basis, names: Sequence[str]) -> Steps[Drain]:
     """Drain nodes in this order. Nothing is left of it. Raises ForkError for an unknown node."""
-    mirror = basis.mirror
+    mirror, names = basis.mirror, [*dict.fromkeys(names)]
     with mirror.fork(cache_follows=True) as fork:
         lose(mirror, fork, names, NodeState.OUT, cordoned)
         pods = {name: mirror.pods_on(name) for name in names}

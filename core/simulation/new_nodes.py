@@ -103,10 +103,9 @@ def _pinned(pod: Pod, node: str) -> Pod:
     Source: k8s.io/kubernetes pkg/controller/daemon/util/daemonset_util.go (ReplaceDaemonSetPodNodeNameNodeAffinity).
     """
     fields = (FieldRequirement("metadata.name", node),)
-    terms: Sequence[NodeSelectorTerm] = (
-        [NodeSelectorTerm()] if pod.node_affinity.required is None else pod.node_affinity.required.terms
-    )
-    pinned = [replace(term, fields=fields) for term in terms]
+    required = pod.node_affinity.required
+    terms: Sequence[NodeSelectorTerm] = () if required is None else required.terms
+    pinned = [replace(term, fields=fields) for term in terms or [NodeSelectorTerm()]]
     affinity: NodeAffinity = replace(
         pod.node_affinity, required=NodeSelector(tuple(pinned)), node_names=frozenset({node})
     )

@@ -27,7 +27,7 @@ from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod, PodClaim
 from core.preemption import NEVER, Victims, best_nodes, dry_run
 from core.profile import Profile
-from core.scheduling_cycle import choose_nodes
+from core.scheduling_cycle import choose_nodes, filter_nodes
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]
@@ -106,7 +106,7 @@ _MOST_DRY_RUNS: Final = 20
 """Dry runs of preemption of one placing. One takes about 3 ms for each node."""
 _NODES_OF_DRY_RUN: Final = 8
 
-_IDENTITY: Final = frozenset({"uid", "name", "resource_version", "start_time", "waiting", "nominated_node_name"})
+_IDENTITY: Final = frozenset({"uid", "name", "resource_version", "start_time", "waiting"})
 _all_but_identity: Final = attrgetter(*(field for field in Pod.__struct_fields__ if field not in _IDENTITY))
 
 
@@ -179,24 +179,40 @@ class Placing:
             return Outcome(pod, Fate.UNKNOWN, why=why), None
         if pod.waiting.gates:
             return Outcome(pod, Fate.GATED), None
-        batch = self.nodes()
+        self._mirror.work.spent = 0  # of this pod alone, though alike pods share an evaluation
         try:
             if evaluation is None:
                 evaluation = scheduler.evaluate(pod)
                 if more:  # the ranking of the class is made now, and not only for the second pod
                     profile = scheduler.profile.under(self._mirror.rules)
-                    evaluation.best(profile.filters, profile.scores, batch)
-            best, verdicts = choose_nodes(scheduler.profile, evaluation, batch)
+                    evaluation.best(profile.filters, profile.scores, self.nodes())
+            node, verdicts = self._chosen(scheduler, pod, evaluation)
         except WorkLimitError as error:
             return Outcome(pod, Fate.UNKNOWN, why=str(error)), None
-        if verdicts is not None and not len(best):
-            return self._rejected(scheduler, pod, batch, verdicts), None
-        node = batch.names[int(best[0]) if len(best) == 1 else self._choose(batch, best)]
+        if verdicts is not None and not node:
+            return self._rejected(scheduler, pod, self.nodes(), verdicts), None
         placed = self._fork.place(pod, node)
         if pod.volumes:
-            for plugin in scheduler.profile.plugins:
-                plugin.reserve(self._mirror, self._fork, placed)
+            with self._mirror.work.uncharged():
+                for plugin in scheduler.profile.plugins:
+                    plugin.reserve(self._mirror, self._fork, placed)
         return Outcome(pod, Fate.PLACED, node), evaluation
+
+    def _chosen(self, scheduler: Scheduler, pod: Pod, evaluation: Evaluation) -> tuple[str, Verdicts | None]:
+        """Return the node of a pod, or the verdicts if none fits.
+
+        A pod gets the node for which it is nominated, if it fits there (schedule_one.go, evaluateNominatedNode).
+        """
+        nominated = pod.nominated_node_name
+        if nominated in self._mirror.nodes.slots and nominated not in self._barred:
+            there = self._mirror.batch([nominated])
+            if not filter_nodes(scheduler.profile, evaluation, there).codes[0]:
+                return nominated, None
+        batch = self.nodes()
+        best, verdicts = choose_nodes(scheduler.profile, evaluation, batch)
+        if verdicts is not None and not len(best):
+            return "", verdicts
+        return batch.names[int(best[0]) if len(best) == 1 else self._choose(batch, best)], None
 
     def nodes(self) -> NodeBatch:
         """Return the nodes that may be chosen: the same batch while no node comes or goes, as rankings are of one."""
@@ -238,8 +254,11 @@ class Placing:
                 if len(tried) == _NODES_OF_DRY_RUN:
                     break
         filters = scheduler.profile.under(self._mirror.rules).filters
-        with self._mirror.work.apart():
-            found = dry_run(self._mirror, filters, self._mirror.counted(pod), tried)
+        try:
+            with self._mirror.work.apart():
+                found = dry_run(self._mirror, filters, self._mirror.counted(pod), tried)
+        except WorkLimitError:
+            return "", ()
         candidates = {name: each for name, each in zip(tried, found, strict=True) if isinstance(each, Victims)}
         best = best_nodes(candidates)[:1]
         return (best[0], candidates[best[0]].pods) if best else ("", ())

@@ -154,6 +154,17 @@ def test_the_nodes_are_all_cordoned_and_emptied_one_after_the_other() -> None:
         drained(mirror_of(node("n1")), "none")
 
 
+def test_a_caller_that_goes_leaves_nothing_behind() -> None:
+    mirror = mirror_of(node("n1"), node("n2"), replica("a").on("n1"), replica("b").on("n1"))
+    before = mirror.dump()
+    steps = drain(Basis(mirror, schedulers(mirror), NOTHING_MORE), ["n1", "n1"])
+    next(steps)
+    assert mirror.dump() != before
+    steps.close()
+    assert mirror.dump() == before
+    assert len(drained(mirror, "n1", "n1").pods) == 2
+
+
 def test_a_pod_that_tolerates_the_cordon_comes_back() -> None:
     pod = replica("r").toleration("node.kubernetes.io/unschedulable", "Exists").node_selector({HOSTNAME: "n1"}).on("n1")
     (found,) = drained(mirror_of(node("n1"), node("n2"), pod), "n1").pods

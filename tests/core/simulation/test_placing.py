@@ -7,14 +7,17 @@ import pytest
 from msgspec.structs import replace
 
 from core.events import ClusterEvent
+from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Verdicts
 from core.mirror.fork import Fork, ForkError
 from core.mirror.node_info import NodeBatch
+from core.mirror.work import WorkLimitError
 from core.objects.affinity import NodeSelector, NodeSelectorTerm
 from core.objects.kinds import ControllerRef
 from core.objects.labels import Operator, Requirement
 from core.objects.pod import Pod, PodClaim, PodResourceClaim, Taint
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.profile import full_profile
 from core.simulation.facts import (
     OF_NODE,
     REPLACED,
@@ -30,7 +33,7 @@ from core.simulation.facts import (
 )
 from core.simulation.lost_nodes import NodeState, cordoned, dead, known, lose
 from core.simulation.orders import FIRST, Chance, arrival, over_orders, ties
-from core.simulation.placing import Fate, Outcome, Placing, Scheduler, alike, finished
+from core.simulation.placing import DEFAULT_SCHEDULER, Fate, Outcome, Placing, Scheduler, alike, finished
 from tests.builders import PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
 from tests.core.simulation.setting import HOSTNAME, ZONE, node, placed, replica, schedulers, within
@@ -96,13 +99,48 @@ def test_a_pod_that_takes_too_much_work_is_not_judged() -> None:
     assert "too much work" in outcome.why
 
 
+def test_alike_pods_share_an_evaluation_and_not_the_work_that_it_may_take() -> None:
+    mirror = mirror_of(node("n1", cpu=20))
+    for each in (LATE, replace(claim("c"), volume="v", bind_completed=True), PersistentVolume(name="v")):
+        mirror.apply(ClusterEvent("Add", each))
+    pods = [with_claim(pod_of(replica(f"r{number}")), "c") for number in range(12)]
+    mirror.work.limit = 5_000
+    fresh = Scheduler(full_profile(), lambda pod: FreshEvaluation(mirror, pod))
+
+    def place(fork: Fork) -> list[Outcome]:
+        return finished(Placing(mirror, fork, {DEFAULT_SCHEDULER: fresh}, ties(mirror, FIRST)).place(pods))
+
+    assert set(nodes_of(within(mirror, place))) == {"n1"}
+
+
+def test_a_pod_gets_the_node_for_which_it_is_nominated_and_others_leave_it_to_the_pod() -> None:
+    mirror = mirror_of(node("n1"), node("n2"))
+    nominated = pod_of(replica("z", cpu=2).nominated("n2"))
+    mirror.apply(ClusterEvent("Add", nominated))
+    others = [pod_of(replica(f"r{number}", cpu=2)) for number in range(2)]
+    assert nodes_of(placed(mirror, nominated)) == ["n2"]
+    assert nodes_of(placed(mirror, *others, nominated)) == ["n1", "unschedulable", "n2"]
+    assert nodes_of(placed(mirror, replace(nominated, nominated_node_name="none"))) == ["n1"]
+    full = mirror_of(node("n1"), node("n2", cpu=1))
+    assert nodes_of(placed(full, nominated)) == ["n1"]
+
+
+def test_a_dry_run_that_takes_too_much_work_names_no_victims(monkeypatch: pytest.MonkeyPatch) -> None:
+    def heavy(*_: object) -> None:
+        raise WorkLimitError("spec", 1, 2, 1)
+
+    monkeypatch.setattr("core.simulation.placing.dry_run", heavy)
+    mirror = mirror_of(node("n1"), replica("a", cpu=2).on("n1"))
+    assert nodes_of(placed(mirror, replica("high", cpu=2).priority(9))) == ["unschedulable"]
+
+
 def test_barred_nodes_get_no_pod_and_are_still_domains() -> None:
     mirror = mirror_of(node("n1"), node("n2", zone="b"))
     spread = replica("r").spread(ZONE, labelled(app="web"))
 
     def bar(fork: Fork) -> list[Outcome]:
-        placing = Placing(mirror, fork, schedulers(mirror), ties(mirror, FIRST), barred=["n2", "none"])
-        return finished(placing.place([pod_of(replace_name(spread, f"r{number}")) for number in range(2)]))
+        bars = Placing(mirror, fork, schedulers(mirror), ties(mirror, FIRST), barred=["n2", "none"])
+        return finished(bars.place([pod_of(replace_name(spread, f"r{number}")) for number in range(2)]))
 
     assert nodes_of(within(mirror, bar)) == ["n1", "unschedulable"]
 

@@ -173,4 +173,18 @@ FAULTS: Final = (
         new="movers = movers_of(basis, mirror.pods_on(name)); movers.pods[:0] = moved",
         tests=("core/simulation/test_removal.py",),
     ),
+    Fault(
+        id="work-of-alike-pods-adds-up",
+        breaks="After some alike pods, the next one counts as too much work.",
+        old="        self._mirror.work.spent = 0  # of this pod alone, though alike pods share an evaluation\n",
+        new="",
+        tests=("core/simulation/test_placing.py",),
+    ),
+    Fault(
+        id="nomination-ignored",
+        breaks="A pod does not go to the node for which it is nominated.",
+        old="if nominated in self._mirror.nodes.slots and nominated not in self._barred:",
+        new="if False:",
+        tests=("core/simulation/test_placing.py",),
+    ),
 )
