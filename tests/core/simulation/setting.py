@@ -34,7 +34,7 @@ def schedulers(mirror: ClusterMirror) -> Schedulers:
     """Return the default scheduler, with a cache."""
     profile = full_profile()
     cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
-    return {DEFAULT_SCHEDULER: Scheduler(profile, cache.evaluation)}
+    return {DEFAULT_SCHEDULER: Scheduler.cached(profile, cache)}
 
 
 def placed(mirror: ClusterMirror, *pods: Pod | PodBuilder, explain: Explain | None = None) -> list[Outcome]:
