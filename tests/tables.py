@@ -16,8 +16,10 @@ from app.process.json_text import indented
 from app.settings.configuration import configuration_schema
 from app.settings.groups import GROUPS
 from app.settings.settings import Settings, key_of, variable_of
+from app.simulation.capacity_answer import CapacityAnswer
 from app.simulation.drain_answer import DrainAnswer
 from app.simulation.loss_answer import LossAnswer
+from app.simulation.removal_answer import RemovalAnswer
 from core.releases.differences import DIFFERENCES, Difference
 from core.releases.release import GATES, RELEASES, Stage
 from tests import exported_metrics
@@ -287,13 +289,18 @@ def answers_schema() -> Mapping[str, Any]:
     )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What kindred drain and loss print with -o json",
+        "title": "What kindred capacity, drain, loss and removal print with -o json",
         "oneOf": [{"title": name, **reference} for name, reference in zip(ANSWERS, references, strict=True)],
         "$defs": definitions,
     }
 
 
-ANSWERS: Final[Mapping[str, type]] = {"drain": DrainAnswer, "loss": LossAnswer}
+ANSWERS: Final[Mapping[str, type]] = {
+    "capacity": CapacityAnswer,
+    "drain": DrainAnswer,
+    "loss": LossAnswer,
+    "removal": RemovalAnswer,
+}
 """Command -> what it prints."""
 SCHEMAS: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
     {

@@ -185,7 +185,7 @@ MARKS: Final = {
     ("", "COMMAND"): "serve",
 }
 """What stands for a name in capital letters behind an option or a command. Another such name is an error."""
-MAY_SAY_NO: Final = {("explain",), ("why",), ("drain",), ("loss",)}
+MAY_SAY_NO: Final = {("explain",), ("why",), ("drain",), ("loss",), ("capacity",), ("removal",)}
 """Commands of which the status 1 is an answer."""
 OF_A_POD: Final = {"explain": "shop/web-0", "why": "web-0"}
 """Commands of which inline code may leave out the pod, as in `kindred why --local`."""

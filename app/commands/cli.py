@@ -15,6 +15,10 @@ from app.process.logs import TextLines
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
+        "capacity": (
+            "what_if.capacity",
+            "Print how many more pods fit: replicas of a manifest, a workload or a pod, and what stops the next one.",
+        ),
         "config": ("config_commands", "Print the effective settings, defaults included, and the source of each."),
         "doctor": (
             "doctor.command",
@@ -32,6 +36,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Print the pending pods, the oldest first: how many nodes each fits on now, and why not on the others.",
         ),
         "rbac": ("rbac", "Print the minimal roles that Kindred needs with these settings, and their bindings."),
+        "removal": (
+            "what_if.removal",
+            "Print which nodes could go, with all their pods placed elsewhere, and what is in the way of the others.",
+        ),
         "serve": ("serve", "Serve the extender over HTTP, for a live cluster or for a dump."),
         "status": (
             "status",

@@ -47,10 +47,12 @@ def selector_of_text(option: str, text: str) -> Selector:
         raise QuestionError(f"{option}: {error}") from None
 
 
-def chosen_nodes(mirror: ClusterMirror, names: Sequence[str], selector: str = "", zone: str = "") -> list[str]:
+def chosen_nodes(
+    mirror: ClusterMirror, names: Sequence[str], selector: str = "", zone: str = "", *, may_be_all: bool = False
+) -> list[str]:
     """Return the names of the nodes that any of these choose, in alphabetical order.
 
-    Raises QuestionError for a name, a selector or a zone of no node, and where all nodes of a cluster are chosen.
+    Raises QuestionError for a name, a selector or a zone of no node, and if no node is left, unless they `may_be_all`.
     """
     nodes = {node.name: node for _, node in mirror.nodes}
     found = {name.removeprefix("node/") for name in names}
@@ -64,7 +66,7 @@ def chosen_nodes(mirror: ClusterMirror, names: Sequence[str], selector: str = ""
         values = sorted({node.labels[ZONE] for node in nodes.values() if ZONE in node.labels})
         has = f"; there are {_listed(values)}" if values else f": no node has the label {ZONE}"
         found |= _of(nodes, lambda node: node.labels.get(ZONE) == zone, f"--zone {zone}: no node is in it{has}")
-    if len(found) == len(nodes):
+    if len(found) == len(nodes) and not may_be_all:
         raise QuestionError(f"all {len(nodes)} nodes are chosen, so that no node is left for their pods")
     return sorted(found)
 

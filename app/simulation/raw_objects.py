@@ -18,7 +18,8 @@ _SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 _DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 _PENDING: Final = "Pending"
 _ALWAYS_ALLOW: Final = "AlwaysAllow"
-_IN_NAMESPACES: Final = frozenset({*WORKLOADS, *OF_MANIFESTS} - {"PriorityClass", "RuntimeClass"})
+_KEPT: Final = frozenset({*WORKLOADS, *OF_MANIFESTS, "ResourceQuota"})
+_IN_NAMESPACES: Final = _KEPT - {"PriorityClass", "RuntimeClass"}
 
 
 _USUAL: Final = PodFacts()
@@ -116,7 +117,7 @@ class RawObjects:
                 self._take_pod(raw)
             elif kind == "PodDisruptionBudget":
                 self._take_budget(raw)
-            elif kind in OF_MANIFESTS or kind in WORKLOADS:
+            elif kind in _KEPT:
                 self._take_object(kind, raw)
 
     def _take_pod(self, raw: bytes | msgspec.Raw) -> None:
@@ -170,6 +171,17 @@ class RawObjects:
     def has(self, kind: str) -> bool:
         """Return whether there is any object of a kind."""
         return kind in self._kinds
+
+    def objects(self, kind: str) -> Sequence[Json]:
+        """Return all objects of a kind. Raises DecodeError."""
+        return [each.json for (of, _), found in self._by_namespace.items() if of == kind for each in found]
+
+    def of_name(self, kind: str, name: str, namespace: str) -> Sequence[Json]:
+        """Return the objects of a kind and a name, in a namespace, or with the empty one in any. Raises DecodeError."""
+        if namespace:
+            found = self._by_name.get((kind, f"{namespace}/{name}"))
+            return [] if found is None else [found.json]
+        return [each.json for (of, full), each in self._by_name.items() if of == kind and full.endswith(f"/{name}")]
 
     def in_namespace(self, kind: str, namespace: str) -> Sequence[Json]:
         """Return the objects of a kind in a namespace, and all of a kind without namespaces. Raises DecodeError."""

@@ -44,10 +44,11 @@ def why_text(move: Move) -> str:
     """Return why a pod finds no place."""
     if move.rejected is None:
         return "it tolerates the taints there"
-    return _rejected_text(move.rejected)
+    return rejected_text(move.rejected)
 
 
-def _rejected_text(rejected: Rejected) -> str:
+def rejected_text(rejected: Rejected) -> str:
+    """Return why a pod finds no place, in kube-scheduler's words."""
     if rejected.fate is Fate.GATED:
         return "it has scheduling gates"
     if rejected.why:

@@ -57,6 +57,7 @@ _OF_OWNERS: Final = tuple(
         ("DaemonSet", "apps"),
         ("Job", "batch"),
         ("LimitRange", ""),
+        ("ResourceQuota", ""),
         ("PriorityClass", "scheduling.k8s.io"),
         ("RuntimeClass", "node.k8s.io"),
     )

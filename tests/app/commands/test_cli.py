@@ -37,7 +37,7 @@ def test_the_shell_completes_by_the_variable_that_the_page_names() -> None:
 
 
 PAGES = Path("docs")
-JUDGING = ("explain", "why", "status", "doctor", "drain", "loss")
+JUDGING = ("explain", "why", "status", "doctor", "capacity", "drain", "loss", "removal")
 """Commands whose answer may be no; all others are done, or in error."""
 
 

@@ -43,8 +43,8 @@ FAULTS: Final = (
     Fault(
         id="all-nodes-may-be-chosen",
         breaks="A drain of all nodes is simulated, though no node is left for any pod.",
-        old="    if len(found) == len(nodes):\n        raise QuestionError",
-        new="    if len(found) > len(nodes):\n        raise QuestionError",
+        old="    if len(found) == len(nodes) and not may_be_all:",
+        new="    if len(found) > len(nodes) and not may_be_all:",
         tests=("test_chosen_nodes.py",),
     ),
     Fault(
@@ -67,5 +67,26 @@ FAULTS: Final = (
         old='EXIT_NO if options["strict"] and not answer.survived else EXIT_OK',
         new='EXIT_NO if options["strict"] and not answer.domains else EXIT_OK',
         tests=("what_if/test_loss.py",),
+    ),
+    Fault(
+        id="quota-without-what-is-used",
+        breaks="A quota allows as many replicas as if nothing of it was used.",
+        old='            yield resource, amount - (amount_of(used.get(resource, "0")) or 0)',
+        new="            yield resource, amount",
+        tests=("what_if/test_capacity.py",),
+    ),
+    Fault(
+        id="enough-in-the-best-order",
+        breaks="As many fit as are asked for, though in some orders fewer do.",
+        old="    enough = found.least >= (1 if asked is None else asked) if of else not found.pending_unplaced",
+        new="    enough = found.most >= 1 if of else not found.pending_unplaced",
+        tests=("what_if/test_capacity.py",),
+    ),
+    Fault(
+        id="one-chosen-node-is-enough",
+        breaks="Nodes are said to be able to go if one of them is.",
+        old="EXIT_OK if (all(can_go) if is_chosen else any(can_go)) else EXIT_NO",
+        new="EXIT_OK if any(can_go) or not is_chosen else EXIT_NO",
+        tests=("what_if/test_removal.py",),
     ),
 )

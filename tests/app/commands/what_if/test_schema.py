@@ -13,7 +13,16 @@ SCHEMA = json.loads(Path("docs/schemas/what-if.json").read_text("utf-8"))
 JOB = yaml.safe_load(Path("docs/examples/zones.yaml").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("words", ["drain node35 node36", "loss", "loss --by node --only node1"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "drain node35 node36",
+        "loss",
+        "loss --by node --only node1",
+        "removal node1 node2",
+        "capacity shop/deploy/web --replicas 9",
+    ],
+)
 def test_an_answer_is_of_the_schema(words: str) -> None:
     _, found = answer(*words.split(), "--demo")
     titled = {each["title"]: each["$ref"] for each in SCHEMA["oneOf"]}

@@ -25,7 +25,15 @@ _PATH: Final = re.compile(
     r"(?:/(?P<name>[^/]+)(?:/(?P<part>proxy)(?P<rest>/.*)?)?)?"
 )
 _VERBS: Final[Mapping[str, str]] = {"GET": "get", "POST": "create"}
-_OWNERS: Final = ("deployments", "daemonsets", "jobs", "limitranges", "priorityclasses", "runtimeclasses")
+_OWNERS: Final = (
+    "deployments",
+    "daemonsets",
+    "jobs",
+    "limitranges",
+    "resourcequotas",
+    "priorityclasses",
+    "runtimeclasses",
+)
 _ONE_BY_ONE: Final = 2
 """Objects in a page of a list, so that every list of more has several."""
 

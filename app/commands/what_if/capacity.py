@@ -1,0 +1,196 @@
+"""`kindred capacity`: how many more pods fit, and what stops the next one."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, Unpack
+
+import click
+from msgspec.structs import replace
+
+from app.api_server.client import ApiError
+from app.api_server.credentials import CredentialsError
+from app.commands.manifests import one_manifest, read_manifests
+from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
+from app.commands.output import NO_NAMES, Line, OutputFormat, labelled, paragraphs, print_output, styled, wrapped
+from app.commands.what_if.assumed_text import assumed_text
+from app.commands.what_if.moves_text import rejected_text
+from app.commands.what_if.progress import result_of
+from app.commands.what_if.source import QUESTION_OPTIONS, Asked, QuestionSource, load, orders_option, question_settings
+from app.commands.why.cluster import MissingRightsError
+from app.simulation.assumptions import Lack
+from app.simulation.capacity_answer import CapacityAnswer, capacity_answer
+from app.simulation.chosen_nodes import QuestionError
+from app.simulation.comes_again import Doubt
+from app.simulation.quotas import KIND, within_quotas
+from app.simulation.replicas import Replica, Replicas
+from core.explaining.words import counted
+from core.objects.node import ZONE
+from core.objects.quantity import quantity_text
+from core.simulation.capacity import MOST, Template, capacity
+from core.simulation.new_nodes import NodeLike
+
+_SHOWN: Final = ("cpu", "memory", "pods")
+_MAX_PENDING: Final = 5
+
+
+class Options(QuestionSource):
+    """All options of the command."""
+
+    of: tuple[str, ...]
+    file: tuple[str, ...]
+    namespace: str
+    replicas: int | None
+    mix: str
+    add_node_like: str
+    in_zone: str
+    orders: int
+    output: OutputFormat
+
+
+@click.command("capacity", params=question_settings())
+@click.argument("of", nargs=-1, metavar="[POD]...")
+@click.option("--file", "-f", multiple=True, metavar="FILE", help="Manifest of a pod or a workload. Can be repeated.")
+@click.option("--namespace", "-n", default="", metavar="NS", help="Namespace of the names.  [default: any]")
+@click.option(
+    "--replicas", type=click.IntRange(1, MOST), metavar="N", help="Whether so many fit.  [default: as many as fit]"
+)
+@click.option(
+    "--mix", default="", metavar="N,N", help="How many of each in turn, if there are several.  [default: 1 each]"
+)
+@click.option("--add-node-like", default="", metavar="NODE", help="Add nodes like this one where a pod fits nowhere.")
+@click.option("--in-zone", default="", metavar="ZONE", help="Zone of the added nodes.  [default: that of the node]")
+@orders_option
+@output_option(NO_NAMES)
+@with_options(QUESTION_OPTIONS)
+def capacity_command(**options: Unpack[Options]) -> None:
+    """Print how many more pods fit: replicas of a manifest, a workload or a pod, and what stops the next one.
+
+    The pending pods come first. A replica is of TYPE/NAME, such as deploy/web, of a pod NAME, or of a manifest (-f).
+    With --add-node-like, prints how many such nodes the replicas need, or without replicas the pending pods. Reads a
+    dump (--snapshot, --demo), or lists the cluster of a kubeconfig. Ends with 0 if enough fit, 1 if not, 2 for errors.
+    """
+    if not (options["of"] or options["file"] or options["add_node_like"]):
+        raise click.UsageError("Give TYPE/NAME, a pod, -f FILE, or --add-node-like NODE for the pending pods.")
+    if options["add_node_like"] and (options["of"] or options["file"]) and options["replicas"] is None:
+        raise click.UsageError("--add-node-like: give --replicas, too, because any number fits on more nodes.")
+    if options["in_zone"] and not options["add_node_like"]:
+        raise click.UsageError("--in-zone is for --add-node-like.")
+    texts = [one_manifest(f"-f {each}", read_manifests("-f", each)) for each in options["file"]]
+    with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
+        answer = _answer(options, texts)
+    print_output(options["output"], answer, partial(capacity_text, answer))
+    sys.exit(EXIT_OK if answer.enough else EXIT_NO)
+
+
+def _answer(options: Options, texts: Sequence[bytes]) -> CapacityAnswer:
+    """Ask. Raises QuestionError, DecodeError, and as `load` does."""
+    asked = load(options)
+    replicas = Replicas(asked.mirror, asked.raw, asked.facts)
+    found = [*(replicas.named(each, options["namespace"]) for each in options["of"]), *map(replicas.of_manifest, texts)]
+    allowed = within_quotas(_shared(found, options["mix"]), asked.raw)
+    like = _like(options, asked)
+    number = options["replicas"]
+    steps = capacity(asked.basis(options["orders"]), allowed.templates, number, like=like)
+    counts = result_of(steps, "Placing", (number or len(asked.mirror.nodes.slots)) * options["orders"])
+    assumed = asked.assumed(options["orders"])
+    doubts = [Doubt(each.of, f"not judged: {each.doubt}", 1) for each in found if each.doubt]
+    lacks = [*assumed.lacks, *_lacks_of_quotas(options, asked, found), *allowed.lacks]
+    assumed = replace(assumed, doubts=[*assumed.doubts, *doubts], lacks=lacks)
+    return capacity_answer([each.of for each in found], number, counts, assumed)
+
+
+def _shared(found: Sequence[Replica], mix: str) -> list[Template]:
+    shares = mix.split(",") if mix else ["1"] * len(found)
+    if len(shares) != len(found) or not all(each.isdecimal() and 0 < int(each) <= MOST for each in shares):
+        raise QuestionError(f"--mix {mix}: expected {counted(len(found), 'number')} of at least 1, with commas")
+    return [each.template._replace(share=int(share)) for each, share in zip(found, shares, strict=True)]
+
+
+def _like(options: Options, asked: Asked) -> NodeLike | None:
+    name = options["add_node_like"]
+    if not name:
+        return None
+    if name not in asked.mirror.nodes.slots:
+        raise QuestionError(f"--add-node-like {name}: no such node")
+    return NodeLike(name, labels={ZONE: options["in_zone"]} if options["in_zone"] else {})
+
+
+def _lacks_of_quotas(options: Options, asked: Asked, found: Sequence[Replica]) -> Iterator[Lack]:
+    if found and options["snapshot"] is not None and not asked.raw.has(KIND):
+        yield Lack("the dump has no resourcequotas", f"kubectl get -A -o json quota >> {options['snapshot']}")
+
+
+def capacity_text(answer: CapacityAnswer, *, wide: bool) -> Iterator[Line]:
+    """Yield the answer as lines."""
+    found = answer.capacity
+    yield from paragraphs(
+        [
+            _summary(answer),
+            _pending(answer, wide=wide),
+            [
+                *(labelled("by zone", _counts(found.by_zone)) if found.by_zone else ()),
+                *(labelled("by pool", _counts(found.by_pool)) if found.by_pool else ()),
+                *labelled("then", _fill(answer, wide=wide)),
+            ],
+            assumed_text(answer.assumed, wide=wide),
+        ]
+    )
+
+
+def _summary(answer: CapacityAnswer) -> Iterator[Line]:
+    found = answer.capacity
+    look = "green" if answer.enough else "red"
+    if answer.of:
+        number = f"{found.placed:,}" if found.least == found.most else f"{found.least:,} to {found.most:,}"
+        asked = f" of the {answer.asked:,} that are asked for" if answer.asked is not None else " more"
+        of = " and ".join(answer.of)
+        yield from styled(wrapped(f"{number}{asked} fit: {of}."), look, bold=True)
+        if len(answer.of) > 1:
+            parts = (f"{number:,} of {name}" for number, name in zip(found.by_template, answer.of, strict=True))
+            yield from wrapped(f"In turn: {', '.join(parts)}.")
+    else:
+        text = (
+            f"{found.pending_placed:,} of {counted(found.pending_placed + len(found.pending_unplaced), 'pending pod')}"
+        )
+        yield from styled(wrapped(f"{text} find a place."), look, bold=True)
+    if found.added:
+        zone = f" in zone {found.added_zone}" if found.added_zone else ""
+        of_node = found.added[0].rpartition("-copy-")[0]
+        yield from wrapped(f"{counted(len(found.added), 'node')} like {of_node}{zone} {_is(len(found.added))} needed.")
+    name = answer.of[found.stopped_at] if found.stopped_at >= 0 else ""
+    if found.rejected is not None:
+        yield from wrapped(f"The next one of {name} has no place: {rejected_text(found.rejected)}.")
+    elif found.quota:
+        yield from wrapped(f"The next one of {name} is not allowed: {found.quota}.")
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _pending(answer: CapacityAnswer, *, wide: bool) -> Iterator[Line]:
+    found = answer.capacity
+    unplaced = found.pending_unplaced
+    if answer.of and (found.pending_placed or unplaced):
+        pods = counted(found.pending_placed + len(unplaced), "pending pod")
+        yield from wrapped(f"Before them, {found.pending_placed:,} of {pods} find a place.")
+    for name, why in unplaced if wide else unplaced[:_MAX_PENDING]:
+        yield from wrapped(f"{name}: {rejected_text(why)}", 4, "  ")
+    if not wide and len(unplaced) > _MAX_PENDING:
+        yield f"  ... and {len(unplaced) - _MAX_PENDING:,} more, see -o wide"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return ", ".join(f"{name or 'none'} {number:,}" for name, number in ordered)
+
+
+def _fill(answer: CapacityAnswer, *, wide: bool) -> str:
+    fill = answer.capacity.fill
+    named = {name: each for name, each in fill.items() if (wide or name in _SHOWN) and each.allocatable}
+    return ", ".join(
+        f"{name} {100 * each.requested // each.allocatable}% "
+        f"({quantity_text(name, each.requested)} of {quantity_text(name, each.allocatable)})"
+        for name, each in named.items()
+    )

@@ -1,0 +1,114 @@
+"""`kindred removal`: which nodes could go, and what is in the way of the others."""
+
+import sys
+from collections.abc import Iterator
+from functools import partial
+from typing import Final, Unpack
+
+import click
+
+from app.api_server.client import ApiError
+from app.api_server.credentials import CredentialsError
+from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
+from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
+from app.commands.what_if.assumed_text import assumed_text
+from app.commands.what_if.moves_text import rejected_text
+from app.commands.what_if.progress import result_of
+from app.commands.what_if.source import QUESTION_OPTIONS, QuestionSource, load, question_settings
+from app.commands.why.cluster import MissingRightsError
+from app.simulation.chosen_nodes import QuestionError, chosen_nodes
+from app.simulation.removal_answer import RemovalAnswer, removal_answer
+from core.explaining.words import counted
+from core.objects.kinds import PodDisruptionBudget
+from core.objects.quantity import quantity_text
+from core.simulation.lost_nodes import NodeState
+from core.simulation.removal import NodeRemoval, remove_each
+
+_MAX_NODES: Final = 20
+_MAX_NAMES: Final = 12
+
+
+class Options(QuestionSource):
+    """All options of the command."""
+
+    nodes: tuple[str, ...]
+    selector: str
+    zone: str
+    tries: int
+    output: OutputFormat
+
+
+@click.command("removal", params=question_settings())
+@click.argument("nodes", nargs=-1, metavar="[NODE]...")
+@click.option("--selector", "-l", default="", metavar="LABELS", help="Nodes with these labels, as for kubectl.")
+@click.option("--zone", default="", metavar="ZONE", help="Nodes of this zone.")
+@click.option(
+    "--tries",
+    type=click.IntRange(0),
+    default=200,
+    show_default=True,
+    help="How many nodes the search for a set that can go together tries; 0: none.",
+)
+@output_option(NO_NAMES)
+@with_options(QUESTION_OPTIONS)
+def removal_command(**options: Unpack[Options]) -> None:
+    """Print which nodes could go, with all their pods placed elsewhere, and what is in the way of the others.
+
+    Each node goes by itself; then a greedy search looks for nodes that can all go. Without NODE, -l and --zone, all
+    nodes are tried. Reads a dump (--snapshot, --demo), or lists the cluster of a kubeconfig. Ends with 0 if each chosen
+    node could go, or without a choice any node; 1 if not; 2 for errors.
+    """
+    with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
+        answer = _answer(options)
+    print_output(options["output"], answer, partial(removal_text, answer))
+    can_go = [each.can_go for each in answer.nodes]
+    is_chosen = options["nodes"] or options["selector"] or options["zone"]
+    sys.exit(EXIT_OK if (all(can_go) if is_chosen else any(can_go)) else EXIT_NO)
+
+
+def _answer(options: Options) -> RemovalAnswer:
+    """Ask. Raises QuestionError, and as `load` does."""
+    asked = load(options, [PodDisruptionBudget])
+    nodes = chosen_nodes(asked.mirror, options["nodes"], options["selector"], options["zone"], may_be_all=True)
+    steps = remove_each(asked.basis(1), nodes, tries=options["tries"])
+    removal = result_of(steps, "Removing", len(nodes or asked.mirror.nodes.slots))
+    return removal_answer(removal, asked.assumed(1))
+
+
+def removal_text(answer: RemovalAnswer, *, wide: bool) -> Iterator[Line]:
+    """Yield the answer as lines."""
+    staying = [each for each in answer.nodes if not each.can_go]
+    shown = staying if wide else staying[:_MAX_NODES]
+    rows = [(each.node, each.pod, _why(each)) for each in shown]
+    more = [f"... and {len(staying) - len(shown):,} more, see -o wide"] if len(staying) > len(shown) else []
+    yield from paragraphs(
+        [
+            _summary(answer, wide=wide),
+            [*(table(("STAYS", "FOR POD", "BECAUSE"), rows, 0, wide=wide) if rows else ()), *more],
+            assumed_text(answer.assumed, wide=wide),
+        ]
+    )
+
+
+def _summary(answer: RemovalAnswer, *, wide: bool) -> Iterator[Line]:
+    going = [each.node for each in answer.nodes if each.can_go]
+    text = f"{len(going):,} of {counted(len(answer.nodes), 'node')} could go, each by itself"
+    names = f": {_listed(going, wide=wide)}" if going else ""
+    yield from styled(wrapped(f"{text}{names}."), "green" if going else "red", bold=True)
+    if answer.together:
+        saved = " and ".join(f"{quantity_text(name, amount)} of {name}" for name, amount in answer.saved.items())
+        together = _listed([*answer.together], wide=wide)
+        yield from wrapped(f"{len(answer.together):,} could all go, which saves {saved}: {together}.")
+
+
+def _why(removal: NodeRemoval) -> str:
+    if removal.rejected is None:
+        return removal.why
+    removed = " once the node is removed" if removal.state is NodeState.REMOVED else ""
+    return f"no other place{removed}: {rejected_text(removal.rejected)}"
+
+
+def _listed(names: list[str], *, wide: bool) -> str:
+    shown = names if wide else names[:_MAX_NAMES]
+    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    return f"{', '.join(shown)}{more}"

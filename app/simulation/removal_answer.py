@@ -1,0 +1,25 @@
+"""The answer to which nodes could go."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from app.simulation.assumptions import Assumptions
+from core.simulation.removal import NodeRemoval, Removal
+
+
+class RemovalAnswer(msgspec.Struct, frozen=True):
+    """Which nodes could go, each by itself and together."""
+
+    nodes: Sequence[NodeRemoval]
+    """In the order of the names."""
+    together: Sequence[str]
+    """Nodes that could all go, as far as a greedy search found them."""
+    saved: Mapping[str, int]
+    """cpu in millicores and memory in bytes, which these nodes offer."""
+    assumed: Assumptions
+
+
+def removal_answer(removal: Removal, assumed: Assumptions) -> RemovalAnswer:
+    """Return the answer."""
+    return RemovalAnswer(removal.nodes, removal.together, removal.saved, assumed)

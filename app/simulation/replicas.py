@@ -1,0 +1,84 @@
+"""The templates of a question: of a manifest, of a workload by its name, or of a pod."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
+
+import msgspec
+
+from app.explain.explain_request import Manifest, decode_manifest
+from app.explain.pod_names import PodQuery, pod_query
+from app.explain.stored_pod import read_json
+from app.explain.templates import AtHand
+from app.explain.workloads import split
+from app.simulation.chosen_nodes import QuestionError
+from app.simulation.comes_again import ClusterFacts
+from app.simulation.raw_objects import RawObjects
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+from core.objects.volumes import PersistentVolumeClaim
+from core.simulation.capacity import Template
+from core.simulation.facts import copy_of_pod
+from core.simulation.moves import owner_text
+
+
+class Replica(NamedTuple):
+    """A template, and what it is of: KIND NAMESPACE/NAME."""
+
+    of: str
+    template: Template
+    doubt: str = ""
+    """What of the pod is not known."""
+
+
+class Replicas:
+    """Finds templates in a cluster. The objects beside a manifest are added to the mirror."""
+
+    def __init__(self, mirror: ClusterMirror, raw: RawObjects, facts: ClusterFacts) -> None:
+        self._mirror = mirror
+        self._raw = raw
+        self._facts = facts
+
+    def of_manifest(self, text: bytes) -> Replica:
+        """Return the template of a manifest, as JSON. Raises DecodeError."""
+        workload, _ = split(text)
+        manifest = decode_manifest(text, AtHand(self._mirror, self._raw.objects))
+        kind = str(workload.get("kind") or "Pod")
+        name = str(read_json(msgspec.json.encode(workload)).get("metadata", {}).get("name") or manifest.pod.name)
+        return self._of(manifest, f"{kind} {manifest.pod.namespace}/{name}", is_set=kind == "StatefulSet")
+
+    def named(self, text: str, namespace: str = "") -> Replica:
+        """Return the template of [NAMESPACE/][TYPE/]NAME: a workload, or a pod. Raises QuestionError, DecodeError."""
+        query = pod_query(text)
+        query = query._replace(namespace=query.namespace or namespace)
+        stored = self._raw.of_name(query.kind, query.name, query.namespace) if query.kind else []
+        if len(stored) == 1:
+            return self.of_manifest(msgspec.json.encode(stored[0]))
+        found = {(pod.namespace, owner_text(pod) if query.kind else pod.name): pod for pod in self._pods(query)}
+        if not found:
+            raise QuestionError(f"{text}: there is no such pod, and no pod of such a workload; -f FILE has a new one")
+        if len(found) > 1:
+            namespaces = ", ".join(sorted({each for each, _ in found}))
+            raise QuestionError(f"{text}: there are several of that name, in {namespaces}: give -n")
+        pod = next(iter(found.values()))
+        again = self._facts.comes_again(pod) if pod.node_name else copy_of_pod(pod)
+        made = again if isinstance(again, Pod) else copy_of_pod(pod) if isinstance(again, str) else again.pod
+        return Replica(owner_text(pod) if query.kind else f"Pod {pod.full_name}", Template(made))
+
+    def _pods(self, query: PodQuery) -> Iterator[Pod]:
+        for pod in chain((each for _, each in self._mirror.placed_pods()), self._mirror.pending):
+            if query.namespace in {"", pod.namespace}:
+                is_it = owner_text(pod) == f"{query.kind} {pod.namespace}/{query.name}" if query.kind else False
+                if is_it or (not query.kind and query.name in {pod.name, pod.uid}):
+                    yield pod
+
+    def _of(self, manifest: Manifest, of: str, *, is_set: bool) -> Replica:
+        claims = list[PersistentVolumeClaim]()
+        for each in manifest.made:
+            of_set = is_set and each.full_name.endswith(f"-{manifest.pod.name}")
+            if isinstance(each, PersistentVolumeClaim) and (each.controller is not None or of_set):
+                claims.append(each)
+            elif each.full_name not in self._mirror.objects(type(each)):
+                self._mirror.apply(ClusterEvent("Add", each))
+        return Replica(of, Template(manifest.pod, claims=claims), "; ".join(manifest.notes.unknown))

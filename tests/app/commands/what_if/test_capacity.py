@@ -1,0 +1,191 @@
+"""`kindred capacity`: how many more pods fit, what stops the next one, and how many nodes are needed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.app.commands.what_if.asking import answer, ask, deployment, dump, node, replica
+from tests.builders import Object, make_pod
+
+NODES = [node("n1"), node("n2", "b")]
+
+
+def manifest(folder: Path, found: Object) -> str:
+    path = folder / f"{found['metadata']['name']}.json"
+    path.write_text(json.dumps(found))
+    return str(path)
+
+
+def quota(hard: Object, used: Object, **spec: object) -> Object:
+    metadata = {"name": "q", "namespace": "shop"}
+    return {
+        "kind": "ResourceQuota",
+        "apiVersion": "v1",
+        "metadata": metadata,
+        "spec": spec,
+        "status": {"hard": hard, "used": used},
+    }
+
+
+def test_as_many_fit_as_the_nodes_have_room_for(tmp_path: Path) -> None:
+    """Nodes of 4 cpu, one of which has a pod of 1: three and four more of 1 cpu."""
+    path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), deployment())
+    status, found = answer("capacity", "deploy/web", "--snapshot", path)
+    counts = found["capacity"]
+    assert (status, found["of"], counts["placed"], counts["least"], counts["most"]) == (
+        0,
+        ["Deployment shop/web"],
+        7,
+        7,
+        7,
+    )
+    assert counts["by_zone"] == {"a": 3, "b": 4}
+    assert counts["rejected"]["reasons"] == {"Insufficient cpu": 2}
+    assert counts["fill"]["cpu"] == {"requested": 8000, "allocatable": 8000}
+
+
+@pytest.mark.parametrize(("replicas", "status"), [(7, 0), (8, 1), (100_000, 1)])
+def test_fewer_than_asked_for_ends_with_1(tmp_path: Path, replicas: int, status: int) -> None:
+    path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), deployment())
+    found = answer("capacity", "deploy/web", "--replicas", replicas, "--snapshot", path)
+    assert (found[0], found[1]["capacity"]["placed"]) == (status, 7)
+
+
+def test_a_manifest_and_an_existing_pod_are_templates_too(tmp_path: Path) -> None:
+    path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), deployment(cpu="2"))
+    of_file = answer("capacity", "-f", manifest(tmp_path, deployment("new", cpu="3")), "--snapshot", path)[1]
+    assert (of_file["of"], of_file["capacity"]["placed"]) == (["Deployment shop/new"], 2)
+    of_pod = answer("capacity", "web-1a-x", "-n", "shop", "--snapshot", path)[1]
+    assert (of_pod["of"], of_pod["capacity"]["placed"]) == (["Pod shop/web-1a-x"], 3)  # of the present template
+
+
+def test_without_the_workload_a_pod_of_it_is_the_template(tmp_path: Path) -> None:
+    path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"))
+    result = ask("capacity", "shop/deploy/web", "--snapshot", path)
+    assert "7 more fit: Deployment shop/web." in result.stdout
+    assert "as the running pod, no Deployment is at hand" in result.stdout
+
+
+def test_several_are_placed_in_turns(tmp_path: Path) -> None:
+    """3 of 1 cpu and 1 of 2 cpu take 5: once whole on 8 cpu, then the three of 1 cpu that are left."""
+    path = dump(tmp_path, *NODES, deployment(), deployment("api", cpu="2"))
+    _, found = answer("capacity", "deploy/web", "deploy/api", "--mix", "3,1", "--snapshot", path, "--orders", "1")
+    assert found["capacity"]["by_template"] == [6, 1]
+    assert found["capacity"]["stopped_at"] == 1
+
+
+def test_pending_pods_come_first(tmp_path: Path) -> None:
+    waits = make_pod("waits").in_namespace("shop").requests(cpu="3").phase("Pending")
+    large = make_pod("large").in_namespace("shop").requests(cpu="9").phase("Pending")
+    path = dump(tmp_path, *NODES, waits, large, deployment())
+    result = ask("capacity", "deploy/web", "--snapshot", path)
+    assert "5 more fit: Deployment shop/web." in result.stdout
+    assert "Before them, 1 of 2 pending pods find a place." in result.stdout
+    assert "shop/large: 0/2 nodes are available: 2 Insufficient cpu" in result.stdout
+
+
+def test_nodes_like_another_are_added_for_what_does_not_fit(tmp_path: Path) -> None:
+    daemon = make_pod("proxy-x").in_namespace("shop").owned_by("DaemonSet", "proxy", "d").requests(cpu="1").on("n1")
+    path = dump(tmp_path, *NODES, daemon, deployment(cpu="3"))
+    status, found = answer(
+        "capacity", "deploy/web", "--replicas", "5", "--add-node-like", "n1", "--in-zone", "z", "--snapshot", path
+    )
+    assert (status, len(found["capacity"]["added"]), found["capacity"]["added_zone"]) == (0, 3, "z")
+    text = ask("capacity", "deploy/web", "--replicas", "5", "--add-node-like", "n1", "--snapshot", path).stdout
+    assert "3 nodes like n1 in zone a are needed." in text
+
+
+def test_nodes_for_the_pending_pods_alone(tmp_path: Path) -> None:
+    waits = [make_pod(f"waits-{each}").in_namespace("shop").requests(cpu="4").phase("Pending") for each in range(4)]
+    path = dump(tmp_path, *NODES, *waits)
+    result = ask("capacity", "--add-node-like", "n1", "--snapshot", path)
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "4 of 4 pending pods find a place.")
+    assert "2 nodes like n1 in zone a are needed." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("hard", "used", "placed"),
+    [
+        ({"requests.cpu": "5"}, {"requests.cpu": "1500m"}, 3),
+        ({"cpu": "2"}, {}, 2),
+        ({"pods": "4"}, {"pods": "2"}, 2),
+        ({"count/pods": "4"}, {"count/pods": "4"}, 0),
+        ({"requests.memory": "1Gi"}, {}, 8),
+    ],
+)
+def test_a_quota_may_allow_fewer(tmp_path: Path, hard: Object, used: Object, placed: int) -> None:
+    path = dump(tmp_path, *NODES, deployment(), quota(hard, used))
+    _, found = answer("capacity", "deploy/web", "--snapshot", path)
+    assert found["capacity"]["placed"] == placed
+    assert bool(found["capacity"]["quota"]) == (placed < 8)
+
+
+def test_the_quota_that_stops_the_next_one_is_named(tmp_path: Path) -> None:
+    path = dump(tmp_path, *NODES, deployment(), quota({"requests.cpu": "5"}, {"requests.cpu": "1500m"}))
+    text = " ".join(ask("capacity", "deploy/web", "--snapshot", path).stdout.split())
+    quoted = "ResourceQuota shop/q leaves requests.cpu: 5, of which 1500m are used"
+    assert f"The next one of Deployment shop/web is not allowed: {quoted}." in text
+
+
+@pytest.mark.parametrize(
+    ("hard", "spec", "said"),
+    [
+        ({"limits.cpu": "5"}, {}, "ResourceQuota shop/q: limits.cpu"),
+        ({"pods": "1"}, {"scopes": ["BestEffort"]}, "ResourceQuota shop/q has scopes"),
+    ],
+)
+def test_what_of_a_quota_is_not_judged_is_said(tmp_path: Path, hard: Object, spec: Object, said: str) -> None:
+    path = dump(tmp_path, *NODES, deployment(), quota(hard, {}, **spec))
+    result = ask("capacity", "deploy/web", "--snapshot", path)
+    assert f"Not judged: {said}" in result.stdout
+    assert "8 more fit" in result.stdout
+
+
+def test_each_replica_of_a_stateful_set_brings_claims_of_its_own(tmp_path: Path) -> None:
+    claims = [{"metadata": {"name": "data"}, "spec": {"storageClassName": "fast", "accessModes": ["ReadWriteOncePod"]}}]
+    found = deployment("db")
+    found |= {"kind": "StatefulSet", "spec": {**found["spec"], "volumeClaimTemplates": claims}}
+    made_late = {"metadata": {"name": "fast"}, "provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer"}
+    path = dump(tmp_path, *NODES, {"kind": "StorageClass", "apiVersion": "storage.k8s.io/v1", **made_late})
+    assert answer("capacity", "-f", manifest(tmp_path, found), "--snapshot", path)[1]["capacity"]["placed"] == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ((), "Error: Give TYPE/NAME, a pod, -f FILE, or --add-node-like NODE for the pending pods."),
+        (("deploy/none",), "deploy/none: there is no such pod, and no pod of such a workload; -f FILE has a new one"),
+        (("deploy/web", "--mix", "1,2"), "Error: --mix 1,2: expected 1 number of at least 1, with commas"),
+        (("deploy/web", "--mix", "0"), "Error: --mix 0: expected 1 number of at least 1, with commas"),
+        (("--add-node-like", "n9"), "Error: --add-node-like n9: no such node"),
+        (("deploy/web", "--add-node-like", "n1"), "Error: --add-node-like: give --replicas, too"),
+        (("deploy/web", "--in-zone", "z"), "Error: --in-zone is for --add-node-like."),
+        (("deploy/web", "--replicas", "1000001"), "1000001 is not in the range 1<=x<=1000000."),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], error: str) -> None:
+    path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"))
+    result = ask("capacity", *arguments, "--snapshot", path)
+    assert result.exit_code == 2
+    assert error in result.stderr.splitlines()[-1]
+
+
+def test_workloads_of_one_name_in_two_namespaces(tmp_path: Path) -> None:
+    other = replica("web-1a-y", "n2").in_namespace("dev")
+    path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), other)
+    result = ask("capacity", "deploy/web", "--snapshot", path)
+    assert "there are several of that name, in dev, shop: give -n" in result.stderr
+
+
+def test_a_dump_without_quotas_says_so(tmp_path: Path) -> None:
+    path = dump(tmp_path, *NODES, deployment())
+    result = ask("capacity", "deploy/web", "--snapshot", path)
+    assert "Not judged: the dump has no resourcequotas. This adds them:" in result.stdout
+
+
+@pytest.mark.parametrize("output", ["table", "wide", "yaml"])
+def test_the_demo_in_other_formats(output: str) -> None:
+    result = ask("capacity", "shop/deploy/api", "--replicas", "9", "--demo", "-o", output)
+    assert "eu-west-1c" in result.stdout
+    assert output != "table" or max(map(len, result.stdout.splitlines())) <= 80

@@ -1,0 +1,96 @@
+"""`kindred removal`: which nodes could go, and the pod and the rule in the way of the others.
+
+The rules are those of kubernetes/autoscaler cluster-autoscaler/simulator/drainability/rules, and of karpenter's
+do-not-disrupt.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.commands.what_if.asking import answer, ask, budget, deployment, dump, node, replica
+from tests.builders import Object, PodBuilder, make_pod
+
+NODES = [node("n1"), node("n2"), node("n3")]
+
+
+def with_local_data(pod: PodBuilder) -> Object:
+    found = pod.obj()
+    found["spec"]["volumes"] = [{"name": "cache", "emptyDir": {}}]
+    return {"kind": "Pod", "apiVersion": "v1", **found}
+
+
+SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+
+@pytest.mark.parametrize(
+    ("pod", "why"),
+    [
+        (make_pod("bare").in_namespace("shop").on("n1"), "no controller makes it again"),
+        (replica("web-1a-x", "n1").annotated(SAFE, "false"), f"{SAFE} is false"),
+        (
+            replica("web-1a-x", "n1").annotated("karpenter.sh/do-not-disrupt", "true"),
+            "karpenter.sh/do-not-disrupt is true",
+        ),
+        (with_local_data(replica("web-1a-x", "n1")), "it has local data"),
+        (with_local_data(replica("web-1a-x", "n1").annotated(SAFE, "true")), ""),
+        (make_pod("proxy").in_namespace("shop").owned_by("DaemonSet", "proxy", "d").on("n1"), ""),
+    ],
+)
+def test_a_pod_may_keep_its_node(tmp_path: Path, pod: PodBuilder | Object, why: str) -> None:
+    path = dump(tmp_path, *NODES, pod, deployment())
+    status, found = answer("removal", "n1", "--snapshot", path)
+    (removal,) = found["nodes"]
+    assert (status, removal["can_go"], removal["why"]) == (int(bool(why)), not why, why)
+
+
+@pytest.mark.parametrize(("allowed", "can_go"), [(0, False), (1, True)])
+def test_a_budget_may_keep_a_node(tmp_path: Path, allowed: int, *, can_go: bool) -> None:
+    path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), deployment(), budget("web", allowed))
+    _, found = answer("removal", "n1", "--snapshot", path)
+    assert found["nodes"][0]["can_go"] == can_go
+    assert (not can_go) == ("shop/web" in found["nodes"][0]["why"])
+
+
+def test_a_pod_without_another_place_keeps_its_node(tmp_path: Path) -> None:
+    path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), deployment(cpu="5"))
+    result = ask("removal", "--snapshot", path)
+    assert result.exit_code == 0  # n2 and n3 could go
+    assert "2 of 3 nodes could go, each by itself: n2, n3." in result.stdout
+    assert "n1 shop/web-1a-x no other place: 0/2 nodes are available: 2 Insufficient cpu" in " ".join(
+        result.stdout.split()
+    )
+
+
+def test_what_can_go_together_and_what_it_saves(tmp_path: Path) -> None:
+    pods = [replica(f"web-1a-{each}", f"n{each}", "2") for each in (1, 2, 3)]
+    path = dump(tmp_path, *NODES, *pods, deployment(cpu="2"))
+    _, found = answer("removal", "--snapshot", path)
+    assert [each["can_go"] for each in found["nodes"]] == [True, True, True]
+    assert len(found["together"]) == 1  # 6 cpu need two nodes of 4
+    assert found["saved"] == {"cpu": 4000, "memory": 8 * 1024**3}
+    assert answer("removal", "--tries", "0", "--snapshot", path)[1]["together"] == []
+
+
+@pytest.mark.parametrize(("nodes", "status"), [(("n2", "n3"), 0), (("n1", "n2"), 1), ((), 0)])
+def test_each_chosen_node_has_to_go_for_a_yes(tmp_path: Path, nodes: tuple[str, ...], status: int) -> None:
+    path = dump(tmp_path, *NODES, make_pod("bare").in_namespace("shop").on("n1"))
+    assert ask("removal", *nodes, "--snapshot", path).exit_code == status
+
+
+def test_no_node_that_could_go_ends_with_1(tmp_path: Path) -> None:
+    bare = [make_pod(f"bare-{each}").in_namespace("shop").on(f"n{each}") for each in (1, 2, 3)]
+    result = ask("removal", "--snapshot", dump(tmp_path, *NODES, *bare))
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (1, "0 of 3 nodes could go, each by itself.")
+
+
+def test_an_unknown_node_is_one_line(tmp_path: Path) -> None:
+    result = ask("removal", "n9", "--snapshot", dump(tmp_path, *NODES))
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, "Error: no such node: n9")
+
+
+@pytest.mark.parametrize("output", ["table", "wide", "yaml"])
+def test_the_demo_in_other_formats(output: str) -> None:
+    result = ask("removal", "--demo", "-o", output)
+    assert "node37" in result.stdout
+    assert output != "table" or max(map(len, result.stdout.splitlines())) <= 80
