@@ -5,13 +5,19 @@ One object of each kind is created. The others are put into etcd as its copies.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 from uuid import uuid4
+
+import httpx
 
 from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
 from tests.e2e.cluster import Cluster
 from tests.e2e.load_shapes import NODE, PLAIN, SHAPES, namespaces
+from tests.e2e.programs import wait_until
 from tests.e2e.shapes import node
+
+_PATIENCE: Final = 300.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +52,20 @@ def fill(cluster: Cluster, size: Size) -> int:
     kinds = [[*shape.existing_pods(shape.existing * size.scale, size.nodes)] for shape in SHAPES]
     kinds.append([*PLAIN.existing_pods(size.plain, size.nodes)])
     for pods in filter(None, kinds):
-        store(_copied_pods(api, pods))
+        version = store(_copied_pods(api, pods))
+    wait_until(lambda: _is_at(api, version), _PATIENCE, "the API server has what is in etcd", every=1.0)
     return sum(map(len, kinds))
+
+
+def _is_at(api: Api, version: int) -> bool:
+    """Whether the API server's cache of pods is as new as a version. Until then, it can serve no watch with a list."""
+    try:
+        api.get(f"/api/v1/pods?limit=1&resourceVersion={version}&resourceVersionMatch=NotOlderThan")
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code != HTTPStatus.GATEWAY_TIMEOUT:
+            raise
+        return False
+    return True
 
 
 def _copied_nodes(api: Api, nodes: Sequence[Manifest]) -> Iterator[tuple[str, Manifest]]:

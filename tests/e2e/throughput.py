@@ -252,12 +252,13 @@ def measure_steady(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> St
         with paced(cluster.plane, pace) as creating:
             samples = _sampled(running, creating, plan.steady)
         made, end = creating.result(), time.time()
-        counted = waits(made[2 * stock :], end)
+        counted = made[2 * stock :]
+        waited = waits(counted, end)
         return Steady(
-            *(shape.name, mode.name, plan.rate, plan.steady, len(counted), sum(each.bound is None for each in made)),
-            p50=1000 * percentile(counted, 0.5),
-            p99=1000 * percentile(counted, 0.99),
-            longest=1000 * max(counted),
+            *(shape.name, mode.name, plan.rate, plan.steady, len(counted), sum(each.bound is None for each in counted)),
+            p50=1000 * percentile(waited, 0.5),
+            p99=1000 * percentile(waited, 0.99),
+            longest=1000 * max(waited),
             cpu_ms={name: 1000 * (spent - before[name]) / len(made) for name, spent in running.cpu_seconds().items()},
             samples=[each for each in samples if each.seconds > 2 * _STAY],
         )
