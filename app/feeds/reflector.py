@@ -87,7 +87,7 @@ class Reflector:
         self._broken_version = ""  # version of the last watch that was garbled or sent an ERROR
         self._was_quiet = False  # whether the last watch sent nothing for the read timeout
         self._step_limit: asyncio.Timeout | None = None  # timeout of the present step
-        self._asked = False  # whether a call of `resync` waits for a sync to begin
+        self._requested = False  # whether a call of `resync` waits for a sync to begin
         self._syncs = 0  # that have begun
         self._complete = 0  # the number of the last complete one
 
@@ -97,7 +97,7 @@ class Reflector:
         For callers that need all changes up to now. A watch may lag by an unknown time.
         """
         last = self._syncs
-        self._asked = True
+        self._requested = True
         self._interrupt()
         while self._complete <= last:  # noqa: ASYNC110 - a list takes much longer
             await asyncio.sleep(_LOOKS_EVERY)
@@ -124,8 +124,8 @@ class Reflector:
     async def run(self) -> None:
         """Sync and watch until cancelled."""
         while True:
-            if self._asked:
-                self._asked = False
+            if self._requested:
+                self._requested = False
                 self._relist("asked")
             try:
                 await self._breakable_step()

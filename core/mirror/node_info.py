@@ -314,7 +314,7 @@ class NodeTable:
         self.name_json, self.in_partition = np.tile(self.name_json, 2), inside  # the new half is stale, too
 
 
-_NO_STRANGERS: Final[Mapping[int, Node | None]] = {}
+_NONE_UNMIRRORED: Final[Mapping[int, Node | None]] = {}
 
 
 class _LazyNames(Sequence[str]):
@@ -375,7 +375,7 @@ class NodeBatch:
     @classmethod
     def of_slots(cls, table: NodeTable, slots: IntpArray) -> "NodeBatch":
         """Return the nodes with these slots."""
-        return cls(table, _LazyNames(table.name, slots), slots, _NO_STRANGERS)
+        return cls(table, _LazyNames(table.name, slots), slots, _NONE_UNMIRRORED)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -394,7 +394,7 @@ class NodeBatch:
 
     def part(self, positions: IntpArray) -> "NodeBatch":
         """Return a batch of some of the nodes."""
-        unmirrored: Mapping[int, Node | None] = _NO_STRANGERS
+        unmirrored: Mapping[int, Node | None] = _NONE_UNMIRRORED
         if self.unmirrored:
             old = positions.tolist()
             unmirrored = {new: self.unmirrored[at] for new, at in enumerate(old) if at in self.unmirrored}

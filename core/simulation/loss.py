@@ -136,10 +136,10 @@ def states_differ(mirror: ClusterMirror, names: Sequence[str], leaving: Sequence
     nodes = [known(mirror, name) for name in names]
     if any(each.images for each in nodes):
         return True
-    return any(_is_told_apart(each.again.pod) for each in leaving if each.again is not None)
+    return any(_has_own_rules(each.again.pod) for each in leaving if each.again is not None)
 
 
-def _is_told_apart(pod: Pod) -> bool:
+def _has_own_rules(pod: Pod) -> bool:
     if any(each.when_unsatisfiable == DO_NOT_SCHEDULE for each in pod.spread):
         return True
     return any(each.tolerates(UNREACHABLE) for each in pod.tolerations)
