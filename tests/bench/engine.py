@@ -3,6 +3,7 @@
 Both sides are measured in turns, pod by pod, because absolute times mean little on a shared machine.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from core.objects.pod import Pod
@@ -96,14 +97,17 @@ class Bench:
         if dict(zip(feasible, scores.tolist(), strict=True)) != expected:
             raise BenchError(f"{v1_pod['metadata']['name']}: the engine's answer is not that of the naive reference")
 
-    def refusals(self, kind: str) -> Row:
+    def refusals(self, kind: str) -> Iterator[Row]:
         """Measure a choice among all nodes, by all plugins, after a decision that changed one node.
 
-        The pods are of one class that fits, and of one that fits nowhere.
+        The pods are of one class that fits, and of one that fits nowhere. In a small cluster no pod of a kind may fit.
         """
+        fits = self._with_place(kind)
+        if fits is None:
+            return
         samples = Rounds(_CHOICE, _REFUSAL)
-        pods = [decoded(_named(self._with_place(kind), number)) for number in range(self._size.samples(_CHOICES))]
-        unfit = decoded({**_named(self._with_place(kind), -1), "spec": {"nodeSelector": {"disk": "none-has-this"}}})
+        pods = [decoded(_named(fits, number)) for number in range(self._size.samples(_CHOICES))]
+        unfit = decoded({**_named(fits, -1), "spec": {"nodeSelector": {"disk": "none-has-this"}}})
         for number in range(_ROUNDS):
             samples.begin()
             placed = []
@@ -118,15 +122,14 @@ class Bench:
             if not number:  # with the ranking, and with a first judgement of all nodes
                 samples = Rounds(_CHOICE, _REFUSAL)
         ratio = Ratio.of(samples.of[_REFUSAL], samples.of[_CHOICE], at_most=_REFUSAL_AT_MOST)
-        return Row(
-            f"{kind}, one of all nodes, after a decision", samples.times(), ratios={"fits nowhere to fits": ratio}
-        )
+        name = f"{kind}, one of all nodes, after a decision"
+        yield Row(name, samples.times(), ratios={"fits nowhere to fits": ratio})
 
-    def _with_place(self, kind: str) -> Object:
-        """Return the first pod of a kind that fits on a node."""
+    def _with_place(self, kind: str) -> Object | None:
+        """Return the first pod of a kind that fits on a node, or None."""
         apps = cluster.app_count(self._size.pods)
         made = (cluster.incoming(kind, index, apps) for index in range(_ROUNDS * _PODS_PER_ROUND))
-        return next(each for each in made if self._chooser.choice(decoded(each))[1])
+        return next((each for each in made if self._chooser.choice(decoded(each))[1]), None)
 
 
 def _named(v1_pod: Object, number: int) -> Object:
@@ -137,5 +140,5 @@ def measure(size: Size) -> Section:
     """Measure all kinds of pods."""
     bench = Bench(size)
     rows = [bench.row(kind) for kind in cluster.KINDS]
-    rows += [bench.refusals(kind) for kind in cluster.KINDS]
+    rows += [row for kind in cluster.KINDS for row in bench.refusals(kind)]
     return Section("engine", f"Decisions by kind of pod, {size}", rows, _NOTES)
