@@ -28,9 +28,9 @@ NEW: Final = "new class"
 KNOWN: Final = "known class"
 _OFF: Final = "cache off"
 _CHOICE: Final = "fits"
-_REFUSAL: Final = "fits nowhere"
+_REJECTION: Final = "fits nowhere"
 _CHOICES: Final = 100
-_REFUSAL_AT_MOST: Final = 0.1
+_REJECTION_AT_MOST: Final = 0.1
 _SLOTS: Final = "known, slots given"
 _VERBS: Final = "both verbs"
 _NOTES: Final = [
@@ -97,7 +97,7 @@ class Bench:
         if dict(zip(feasible, scores.tolist(), strict=True)) != expected:
             raise BenchError(f"{v1_pod['metadata']['name']}: the engine's answer is not that of the naive reference")
 
-    def refusals(self, kind: str) -> Iterator[Row]:
+    def rejections(self, kind: str) -> Iterator[Row]:
         """Measure a choice among all nodes, by all plugins, after a decision that changed one node.
 
         The pods are of one class that fits, and of one that fits nowhere. In a small cluster no pod of a kind may fit.
@@ -105,7 +105,7 @@ class Bench:
         fits = self._with_place(kind)
         if fits is None:
             return
-        samples = Rounds(_CHOICE, _REFUSAL)
+        samples = Rounds(_CHOICE, _REJECTION)
         pods = [decoded(_named(fits, number)) for number in range(self._size.samples(_CHOICES))]
         unfit = decoded({**_named(fits, -1), "spec": {"nodeSelector": {"disk": "none-has-this"}}})
         for number in range(_ROUNDS):
@@ -116,12 +116,12 @@ class Bench:
                 samples.add(_CHOICE, seconds)
                 self._chooser.mirror.assume(pod, node, 0.0)
                 placed.append(pod.uid)
-                samples.add(_REFUSAL, self._chooser.choice(unfit)[0])
+                samples.add(_REJECTION, self._chooser.choice(unfit)[0])
             for uid in placed:
                 self._chooser.mirror.forget(uid)
             if not number:  # with the ranking, and with a first judgement of all nodes
-                samples = Rounds(_CHOICE, _REFUSAL)
-        ratio = Ratio.of(samples.of[_REFUSAL], samples.of[_CHOICE], at_most=_REFUSAL_AT_MOST)
+                samples = Rounds(_CHOICE, _REJECTION)
+        ratio = Ratio.of(samples.of[_REJECTION], samples.of[_CHOICE], at_most=_REJECTION_AT_MOST)
         name = f"{kind}, one of all nodes, after a decision"
         yield Row(name, samples.times(), ratios={"fits nowhere to fits": ratio})
 
@@ -140,5 +140,5 @@ def measure(size: Size) -> Section:
     """Measure all kinds of pods."""
     bench = Bench(size)
     rows = [bench.row(kind) for kind in cluster.KINDS]
-    rows += [row for kind in cluster.KINDS for row in bench.refusals(kind)]
+    rows += [row for kind in cluster.KINDS for row in bench.rejections(kind)]
     return Section("engine", f"Decisions by kind of pod, {size}", rows, _NOTES)

@@ -129,6 +129,6 @@ def measure(size: Size) -> Section:
 def _row(name: str, seconds: list[float], most: float, aim: float | None = None) -> Row:
     mean = sum(seconds) / len(seconds)
     figures = {"mean, s": mean, "longest, s": max(seconds)}
-    wanted = None if aim is None else aim / most
-    ratios = {f"longest, of {most:g} s": Ratio.single(max(seconds) / most, at_most=1, aim=wanted)}
+    share = None if aim is None else aim / most
+    ratios = {f"longest, of {most:g} s": Ratio.single(max(seconds) / most, at_most=1, aim=share)}
     return Row(name, figures=figures, ratios=ratios)

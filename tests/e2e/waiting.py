@@ -40,7 +40,7 @@ _RATE: Final = 10.0  # new pods a second
 _PATIENCE: Final = 240.0  # seconds, until all pods of a step were tried, or are bound
 _LABEL: Final = "wanted"
 _PODS: Final = pods_path(NAMESPACE)
-_REFUSED: Final = re.compile(rb'"Unable to schedule pod; no fit; waiting" pod="[^/"]+/([^"]+)"')
+_REJECTED: Final = re.compile(rb'"Unable to schedule pod; no fit; waiting" pod="[^/"]+/([^"]+)"')
 
 
 class Plan(NamedTuple):
@@ -61,7 +61,7 @@ def measure_mode(cluster: Cluster, plan: Plan, mode: Mode) -> Iterator[Step]:
         for number, waiting in enumerate(plan.waiting):
             name = "-".join([mode.name, *map(str, mode.fields.values()), str(number)])
             _make_waiting(cluster.api, mode, name, waiting - there, plan.seconds)
-            _wait_until_refused(running.scheduler, waiting - there, name)
+            _wait_until_rejected(running.scheduler, waiting - there, name)
             time.sleep(plan.settles)
             yield _measured(cluster, running, mode, name, (waiting, plan.seconds))
             there = waiting - plan.seconds
@@ -80,12 +80,12 @@ def _make_waiting(api: Api, mode: Mode, step: str, number: int, woken: int) -> N
     api.create_all(_PODS, [*others, *shape.measured_pods(number - woken, mode.scheduler_name)])
 
 
-def _wait_until_refused(scheduler: Scheduler, number: int, step: str) -> None:
-    def are_refused() -> bool:
-        names = set(_REFUSED.findall(scheduler.program.log.read_bytes()))
+def _wait_until_rejected(scheduler: Scheduler, number: int, step: str) -> None:
+    def are_rejected() -> bool:
+        names = set(_REJECTED.findall(scheduler.program.log.read_bytes()))
         return sum(step.encode() in name for name in names) >= number
 
-    wait_until(are_refused, _PATIENCE, f"{step}: all pods tried", every=0.5)
+    wait_until(are_rejected, _PATIENCE, f"{step}: all pods tried", every=0.5)
 
 
 def _measured(cluster: Cluster, running: Running, mode: Mode, step: str, given: tuple[int, int]) -> Step:

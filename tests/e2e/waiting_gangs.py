@@ -173,8 +173,8 @@ def run(setting: Setting, options: argparse.Namespace) -> None:
     for name, each in setting.units().items():
         say(f"{name}: {each['attempts']} attempts; {each['reason'].partition(';')[0]}")
     time.sleep(options.pause)  # in which kube-scheduler writes the conditions of all members
-    beside = measured(setting, "beside", options.seconds)
-    say(f"beside the gangs: {rate(beside) / rate(alone):.2f} of the rate")
+    with_gangs = measured(setting, "beside", options.seconds)
+    say(f"beside the gangs: {rate(with_gangs) / rate(alone):.2f} of the rate")
     with paced(setting.cluster.plane, setting.singles("while", 15.0)) as creating:
         time.sleep(5.0)
         make_room(setting, names[-1], options.members)

@@ -334,9 +334,9 @@ async def test_a_mark_that_is_not_shown_is_replaced_by_a_sync(
         async def unchanged() -> str:
             """Return the version that the watch has shown last, as for a write without an effect."""
             mark.written += 1
-            return shown
+            return last
 
-        shown = str(server.store.version - 1)
+        last = str(server.store.version - 1)
         write = {"failed": mark.fail, "unchanged": unchanged, "not-shown": mark.write, "went-back": went_back}[why]
         await following.watcher.catch_up(Pod, write)
         assert mark.written == 1

@@ -36,7 +36,7 @@ def test_each_header_counts_for_more_than_its_bytes(number: int, piece: int, *, 
             read()
 
 
-def _kept(heads: KnownHeads, text: bytes) -> Head:
+def _known(heads: KnownHeads, text: bytes) -> Head:
     head = Head(1024)
     assert head.read(text) == len(text)
     assert head.scope({})["path"] == "/filter"
@@ -46,7 +46,7 @@ def _kept(heads: KnownHeads, text: bytes) -> Head:
 
 def test_the_head_of_an_earlier_request_is_known_by_all_of_its_bytes() -> None:
     heads = KnownHeads()
-    head = _kept(heads, HEAD)
+    head = _known(heads, HEAD)
     assert heads.get(HEAD + b"a body\r\n\r\n") is head
     assert head.read(HEAD) == len(HEAD)
     assert head.scope({"scheme": "http"})["scheme"] == "http"
@@ -59,8 +59,8 @@ def test_few_heads_are_known_and_no_long_ones() -> None:
     heads = KnownHeads()
     texts = [HEAD.replace(b"7", b"%d" % number) for number in range(100, 300)]
     for text in texts:
-        _kept(heads, text)
+        _known(heads, text)
     assert 1 <= sum(heads.get(text) is not None for text in texts) <= 64
     long = HEAD.replace(b"k", b"k" * 600)
-    _kept(heads, long)
+    _known(heads, long)
     assert heads.get(long) is None

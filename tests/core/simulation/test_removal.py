@@ -101,8 +101,8 @@ def test_both_states_are_tried() -> None:
     placed = [each.on(name) for each, name in zip(spread, ("n1", "n1", "n2", "n2"), strict=True)]
     (found,) = removed(mirror_of(node("n1", cpu=4), node("n2", cpu=4, zone="b"), *placed), "n1").nodes
     assert (found.can_go, found.state) == (False, NodeState.OUT)
-    stranger = replica("r").scheduler("other").on("n1")
-    (unknown,) = removed(mirror_of(node("n1"), node("n2"), stranger), "n1").nodes
+    foreign = replica("r").scheduler("other").on("n1")
+    (unknown,) = removed(mirror_of(node("n1"), node("n2"), foreign), "n1").nodes
     assert unknown.rejected is not None
     assert (unknown.can_go, unknown.rejected.fate) == (False, Fate.UNKNOWN)
 
