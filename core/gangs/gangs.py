@@ -307,11 +307,11 @@ class Gangs:
         members, _ = to_place(rule, counts, len(unit.reserved))
         if not members:
             unit.has_hope = False
-            unit.drop_attempt()
         elif not self._holding(unit, counts, part.now):
             with suppress(WorkLimitError):  # a request for a member of this gang reports the error
                 self._attempt(unit, members, part)
             return unit.has_hope
+        unit.drop_attempt()  # else no other one goes on while this one is held up
         return False
 
     def _resume(self, now: float) -> None:

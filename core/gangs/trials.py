@@ -205,7 +205,7 @@ class Trials:
         began = self._clock()
         if unit.parts and attempt.is_last_part and part.end - began < _PART * 0.8:
             return None  # it takes longer than a part
-        found: Mapping[str, str] | Shortfall | Exception | None
+        found: Mapping[str, str] | Shortfall | ForkError | WorkLimitError | None
         try:
             found = attempt.go_on(part.now, self._clock, part.end)
         except (ForkError, WorkLimitError) as error:
@@ -213,30 +213,23 @@ class Trials:
         spent, ledger = self._clock() - began, self._later_parts if unit.parts else self._first_parts
         ledger.charge(unit.group.key, spent, part.now)
         unit.spent, unit.parts = unit.spent + spent, unit.parts + 1
-        match found:
-            case None:
-                return None
-            case ForkError():  # a member has a node now
-                unit.drop_attempt()
-                return None
-            case Shortfall():
-                unit.shortfall, unit.error = found, None
-                self._stop(unit, attempt, part.now)
-                return None
-            case WorkLimitError():
-                unit.shortfall, unit.error = None, found
-                self._stop(unit, attempt, part.now)
-                return None
-        for each in (self._first_parts, self._later_parts):
-            each.forgive(unit.group.key)
-        unit.drop_attempt()
-        unit.has_hope, unit.shortfall, unit.error, unit.stop = False, None, None, None
-        return found
+        if isinstance(found, ForkError):  # a member has a node now
+            unit.drop_attempt()
+        elif isinstance(found, Shortfall | WorkLimitError):
+            self._stop(unit, attempt, found, part.now)
+        elif found is not None:
+            for each in (self._first_parts, self._later_parts):
+                each.forgive(unit.group.key)
+            unit.drop_attempt()
+            unit.has_hope, unit.shortfall, unit.error, unit.stop = False, None, None, None
+            return found
+        return None
 
-    def _stop(self, unit: Unit, attempt: Attempt, now: float) -> None:
+    def _stop(self, unit: Unit, attempt: Attempt, why: Shortfall | WorkLimitError, now: float) -> None:
+        unit.shortfall = stopped = why if isinstance(why, Shortfall) else None
+        unit.error = why if isinstance(why, WorkLimitError) else None
         unit.failed_at = now
         unit.searched_at = now if attempt.searches else unit.searched_at
-        stopped = unit.shortfall
         of_nodes = attempt.of_nodes and stopped is not None and stopped.pod.uid == next(iter(attempt.pods))
         unit.stop = Stop(attempt.generation, unit.version_tried, attempt.nodes, self._others.count, of_nodes)
         if (excess := self._later_parts.used(now) - _HALF) > 0.0:

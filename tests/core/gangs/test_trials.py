@@ -304,6 +304,21 @@ def test_a_gang_behind_one_that_holds_it_up_is_tried_when_that_ends() -> None:
     assert setting.assumed() == {"x0", "x1"}
 
 
+def test_an_attempt_that_is_held_up_holds_up_no_other_one() -> None:
+    first, small, holding = unlike("first", 20, "a"), unlike("fails", 2, "a", cpu=99), unlike("holding", 30, "a")
+    late = unlike("late", 20, "b")
+    setting = cluster(29, holding, late)
+    setting.ask(holding[0])
+    setting.work(25.0)
+    assert OPEN in setting.ask(late[0])
+    setting.gangs._units["a/holding"].holds_until = 600.0  # noqa: SLF001  # else twenty gangs have to overtake it
+    setting.see(*first, *small)
+    for gang in small, first:  # attempts of their namespace have failed, and none of the one of `late`
+        setting.ask(gang[0])
+    setting.work(2.0)
+    assert [setting.status(key).reserved for key in ("a/first", "b/late")] == [20, 0]
+
+
 def test_nothing_is_done_at_once_while_no_attempt_may_go_on() -> None:
     gangs = [unlike(f"g{at}", 30) for at in range(6)]
     setting = cluster(29, *gangs, step=0.03)

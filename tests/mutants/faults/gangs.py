@@ -64,10 +64,10 @@ FAULTS: Final = (
         tests=_TRIALS,
     ),
     Fault(
-        id="a-gone-gang-is-still-next",
-        breaks="The attempt for a gang whose member is gone keeps all others waiting.",
-        old="            unit.has_hope = False\n            unit.drop_attempt()\n        elif",
-        new="            pass\n        elif",
+        id="a-gang-that-is-held-up-is-next",
+        breaks="The attempt for a gang that another one holds up keeps all others waiting.",
+        old="        unit.drop_attempt()  # else no other one goes on while this one is held up\n",
+        new="",
         tests=_TRIALS,
     ),
     Fault(
