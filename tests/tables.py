@@ -31,7 +31,7 @@ from tests.manifests import chart_schema
 from tests.markdown import table, with_blocks
 from tests.throughput import results as throughput
 from tests.throughput.modes import LISTED_NODES
-from tests.throughput.results import ANY_NODE, IN_TREE, KINDRED, Throughput
+from tests.throughput.results import ANY_NODE, KINDRED, Throughput
 from tests.upstream import judges
 
 WITHOUT_AFFINITY: Final = ("plain", "topology-spread")
@@ -59,7 +59,7 @@ _RATIOS: Final = (
 
 
 def gains() -> str:
-    """Return a table by size of the cluster: pods a second in multiples of in-tree, CPU and memory.
+    """Return a table by size of the cluster: pods a second in multiples of the fastest in-tree, CPU and memory.
 
     Each cell but the memory is the range over the shapes with inter-pod affinity.
     """
@@ -69,9 +69,10 @@ def gains() -> str:
     for run in throughput.read_all():
         shapes = [shape for shape in run.shapes if shape not in WITHOUT_AFFINITY]
         cells = [
-            f"{run.nodes:,} nodes, {run.pods_before:,} pods",
+            f"{run.nodes:,} nodes, {run.pods_before:,} pods, {run.kubernetes}",
             *(_multiples(run, shapes, mode) for mode in (ANY_NODE, LISTED_NODES, "score-offload", "full-offload")),
-            *(f"{_range(_cpu(run, shapes, mode), 2)} ms" for mode in (IN_TREE, ANY_NODE)),
+            f"{_range([_cpu(run, shape, run.best_in_tree(shape)[0]) for shape in shapes], 2)} ms",
+            f"{_range([_cpu(run, shape, ANY_NODE) for shape in shapes], 2)} ms",
             f"{short(_memory(run), 3)} MB",
         ]
         rows.append(cells)
@@ -92,14 +93,16 @@ def speed() -> str:
 
 
 def _multiples(run: Throughput, shapes: Iterable[str], mode: str) -> str:
-    rates = [(run.rate(shape, mode), run.rate(shape, IN_TREE)) for shape in shapes]
-    return _range([rate / base for rate, base in rates if rate is not None and base], 2)
+    """Return the range of the multiples of the fastest in-tree, a dash if the mode was not measured."""
+    rates = [(run.rate(shape, mode), run.best_in_tree(shape)[1]) for shape in shapes]
+    multiples = [rate / base for rate, base in rates if rate is not None]
+    return _range(multiples, 2) if multiples else "-"
 
 
-def _cpu(run: Throughput, shapes: Iterable[str], mode: str) -> list[float]:
+def _cpu(run: Throughput, shape: str, mode: str) -> float:
     """Return the CPU milliseconds a pod of kube-scheduler, and of Kindred if it runs."""
-    parts = [[run.median(shape, mode, throughput.cpu_of(each)) for each in (SCHEDULER, KINDRED)] for shape in shapes]
-    return [sum(part for part in each if part is not None) for each in parts]
+    parts = [run.median(shape, mode, throughput.cpu_of(each)) for each in (SCHEDULER, KINDRED)]
+    return sum(part for part in parts if part is not None)
 
 
 def _memory(run: Throughput) -> float:

@@ -148,6 +148,12 @@ class Process:
         return int(statistics.read_text().split()[field]) / 1e9 if statistics.exists() else unknown
 
 
+def busy_seconds() -> float:
+    """Return the CPU time that all programs of the machine have had since its start."""
+    user, nice, system, _idle, _iowait, *interrupts = map(int, Path("/proc/stat").read_text().split(maxsplit=9)[1:8])
+    return (user + nice + system + sum(interrupts)) / _TICKS
+
+
 class Kindred(Process):
     """A `kindred serve` that follows the fake API server. `started` and `listening` are of `time.perf_counter`."""
 

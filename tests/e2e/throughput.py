@@ -29,7 +29,7 @@ from typing import Final
 
 import httpx
 
-from tests.bench.live import Process
+from tests.bench.live import Process, busy_seconds
 from tests.bench.report import percentile
 from tests.e2e.api import Manifest, pods_path
 from tests.e2e.binaries import (
@@ -52,7 +52,7 @@ from tests.e2e.pace import Made, Pace, paced, waits
 from tests.e2e.programs import ProgramError, wait_until
 from tests.e2e.scheduler import Scheduler
 from tests.throughput.modes import DEFAULT_MODES, MODES, Mode, chosen
-from tests.throughput.results import KINDRED, Cell, Throughput, default_path, tables
+from tests.throughput.results import KINDRED, MACHINE, Cell, Throughput, default_path, tables
 from tests.throughput.steady import ASSUMED, LAG, MIRRORED, REQUESTS, WAITING, Sample, Steady
 
 _BOUND: Final = re.compile(
@@ -206,9 +206,14 @@ class Running:
         pids[SCHEDULER] = scheduler.program.pid
         return cls(scheduler, kindred, {name: Process(pid) for name, pid in pids.items()})
 
+    @property
+    def cpu_readers(self) -> dict[str, CpuReader]:
+        """What reads the CPU seconds so far, by program, and those of the whole machine."""
+        return {**{name: process.cpu_seconds for name, process in self.processes.items()}, MACHINE: busy_seconds}
+
     def cpu_seconds(self) -> dict[str, float]:
         """Return program -> CPU seconds so far."""
-        return {name: process.cpu_seconds() for name, process in self.processes.items()}
+        return {name: read() for name, read in self.cpu_readers.items()}
 
 
 def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell:
@@ -219,7 +224,7 @@ def measure_cell(cluster: Cluster, plan: Plan, shape: Shape, mode: Mode) -> Cell
         # Sampled from its start on: it binds a moment before it says that it is ready.
         running = Running.start(cluster, mode, plan.settings, waits=False)
         scheduler = running.scheduler
-        with sampling({name: process.cpu_seconds for name, process in running.processes.items()}) as samples:
+        with sampling(running.cpu_readers) as samples:
             scheduler.wait_until_healthy()
             if plan.profiles is not None:
                 (plan.profiles / f"{shape.name}-{mode.name}.pprof").write_bytes(scheduler.cpu_profile(_PROFILED))
