@@ -16,10 +16,10 @@ from app.process.json_text import indented
 from app.settings.configuration import configuration_schema
 from app.settings.groups import GROUPS
 from app.settings.settings import Settings, key_of, variable_of
-from app.simulation.capacity_answer import CapacityAnswer
-from app.simulation.drain_answer import DrainAnswer
-from app.simulation.loss_answer import LossAnswer
-from app.simulation.removal_answer import RemovalAnswer
+from app.simulation.capacity_response import CapacityResponse
+from app.simulation.drain_response import DrainResponse
+from app.simulation.loss_response import LossResponse
+from app.simulation.removal_response import RemovalResponse
 from core.releases.differences import DIFFERENCES, Difference
 from core.releases.release import GATES, RELEASES, Stage
 from tests import exported_metrics
@@ -285,30 +285,30 @@ PAGES: Final[Mapping[str, Callable[[], Mapping[str, str]]]] = MappingProxyType(
 """Page -> what makes its blocks, by their names."""
 
 
-def answers_schema() -> Mapping[str, Any]:
+def responses_schema() -> Mapping[str, Any]:
     """Return the JSON schema of the answers to what would happen."""
     references, definitions = msgspec.json.schema_components(
-        ANSWERS.values(), schema_hook=lambda _object: {"description": "any value"}, ref_template="#/$defs/{name}"
+        RESPONSES.values(), schema_hook=lambda _object: {"description": "any value"}, ref_template="#/$defs/{name}"
     )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What kindred capacity, drain, loss and removal print with -o json",
-        "oneOf": [{"title": name, **reference} for name, reference in zip(ANSWERS, references, strict=True)],
+        "oneOf": [{"title": name, **reference} for name, reference in zip(RESPONSES, references, strict=True)],
         "$defs": definitions,
     }
 
 
-ANSWERS: Final[Mapping[str, type]] = {
-    "capacity": CapacityAnswer,
-    "drain": DrainAnswer,
-    "loss": LossAnswer,
-    "removal": RemovalAnswer,
+RESPONSES: Final[Mapping[str, type]] = {
+    "capacity": CapacityResponse,
+    "drain": DrainResponse,
+    "loss": LossResponse,
+    "removal": RemovalResponse,
 }
 """Command -> what it prints."""
 SCHEMAS: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
     {
         "docs/schemas/kindredconfiguration-v1alpha1.json": lambda: f"{indented(configuration_schema())}\n",
-        "docs/schemas/what-if.json": lambda: f"{indented(answers_schema())}\n",
+        "docs/schemas/what-if.json": lambda: f"{indented(responses_schema())}\n",
         "manifests/chart/values.schema.json": chart_schema.schema_text,
     }
 )

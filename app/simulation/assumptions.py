@@ -1,10 +1,10 @@
-"""What an answer assumes, so that its reader can say whether it holds for the cluster."""
+"""What an response assumes, so that its reader can say whether it holds for the cluster."""
 
 from collections.abc import Sequence
 
 import msgspec
 
-from app.simulation.comes_again import Doubt
+from app.simulation.comes_again import Uncertainty
 
 
 class Lack(msgspec.Struct, frozen=True):
@@ -16,7 +16,7 @@ class Lack(msgspec.Struct, frozen=True):
 
 
 class Assumptions(msgspec.Struct, frozen=True):
-    """What an answer assumes."""
+    """What an response assumes."""
 
     kubernetes: str
     """The release whose rules apply, and its source."""
@@ -27,5 +27,5 @@ class Assumptions(msgspec.Struct, frozen=True):
     orders: int
     """In how many orders the pods arrived, and ties were broken, of which `chance` tells."""
     lacks: Sequence[Lack]
-    doubts: Sequence[Doubt]
+    uncertainties: Sequence[Uncertainty]
     """Owners of whose new pods not everything is known."""

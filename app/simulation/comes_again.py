@@ -33,7 +33,7 @@ _REVISIONS: Final = ("ReplicaSet", "ControllerRevision")
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
-class Doubt(msgspec.Struct, frozen=True):
+class Uncertainty(msgspec.Struct, frozen=True):
     """Why the pods that come again may be others than those that were tried."""
 
     owner: str
@@ -43,10 +43,10 @@ class Doubt(msgspec.Struct, frozen=True):
 
 
 class _Made(NamedTuple):
-    """What the template of an owner makes. None: as the running pod, and `doubt` has the reason."""
+    """What the template of an owner makes. None: as the running pod, and `uncertainty` has the reason."""
 
     pod: Pod | None
-    doubt: str = ""
+    uncertainty: str = ""
 
 
 class ClusterFacts:
@@ -57,7 +57,7 @@ class ClusterFacts:
         self._raw = raw
         self._copies = MirrorFacts()
         self._templates: dict[tuple[str, str, str], _Made] = {}
-        self._doubts: dict[tuple[str, str], set[str]] = {}  # -> uids
+        self._uncertainties: dict[tuple[str, str], set[str]] = {}  # -> uids
 
     def of_pod(self, pod: Pod) -> PodFacts:
         """Return what the mirror does not know of a pod."""
@@ -78,36 +78,38 @@ class ClusterFacts:
             made = self._of_template(pod)
             if made.pod is None or _suits_all(made.pod):
                 self._templates[key] = made
-        if made.doubt:
-            self._doubt(pod, made.doubt)
+        if made.uncertainty:
+            self._add_uncertainty(pod, made.uncertainty)
         if made.pod is None:
             return copied
         return Again(replace(made.pod, name=pod.name, uid=f"{TENTATIVE}/{pod.uid}"))
 
     @property
-    def doubts(self) -> Sequence[Doubt]:
+    def uncertainties(self) -> Sequence[Uncertainty]:
         """What is not known of the pods that came again so far, once for each owner, in order."""
-        return [Doubt(owner, why, len(uids)) for (owner, why), uids in sorted(self._doubts.items())]
+        return [Uncertainty(owner, why, len(uids)) for (owner, why), uids in sorted(self._uncertainties.items())]
 
-    def _doubt(self, pod: Pod, why: str) -> None:
+    def _add_uncertainty(self, pod: Pod, why: str) -> None:
         owner = owner_of(pod)
         named = f"{owner.kind} {owner.name}" if owner is not None else pod.full_name
-        self._doubts.setdefault((named, why), set()).add(pod.uid)
+        self._uncertainties.setdefault((named, why), set()).add(pod.uid)
 
     def _of_template(self, pod: Pod) -> _Made:
         try:
             owner, why = self._template_owner(pod)
             if owner is None:
                 return _Made(None, f"as the running pod, {why}")
-            manifest = decode_manifest(msgspec.json.encode(owner), AtHand(self._mirror, self._beside(pod, owner)), pod)
+            manifest = decode_manifest(
+                msgspec.json.encode(owner), AtHand(self._mirror, self._objects_of(pod, owner)), pod
+            )
         except DecodeError as error:
             return _Made(None, f"as the running pod, because of its template: {error}")
-        doubt = f"not judged: {'; '.join(manifest.notes.unknown)}" if manifest.notes.unknown else ""
+        uncertainty = f"not judged: {'; '.join(manifest.notes.unknown)}" if manifest.notes.unknown else ""
         if self._raw.has("PriorityClass") and not manifest.notes.of_priority:
-            return _Made(manifest.pod, doubt)
-        return _Made(replace(manifest.pod, priority=pod.priority, preemption_policy=pod.preemption_policy), doubt)
+            return _Made(manifest.pod, uncertainty)
+        return _Made(replace(manifest.pod, priority=pod.priority, preemption_policy=pod.preemption_policy), uncertainty)
 
-    def _beside(self, pod: Pod, owner: Json) -> Objects:
+    def _objects_of(self, pod: Pod, owner: Json) -> Objects:
         name = f"{pod.namespace}/{member(owner, 'metadata').get('name')}"
 
         def objects(kind: str) -> Sequence[Json]:

@@ -18,8 +18,8 @@ _SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 _DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 _PENDING: Final = "Pending"
 _ALWAYS_ALLOW: Final = "AlwaysAllow"
-_KEPT: Final = frozenset({*WORKLOADS, *OF_MANIFESTS, "ResourceQuota"})
-_IN_NAMESPACES: Final = _KEPT - {"PriorityClass", "RuntimeClass"}
+_STORED: Final = frozenset({*WORKLOADS, *OF_MANIFESTS, "ResourceQuota"})
+_IN_NAMESPACES: Final = _STORED - {"PriorityClass", "RuntimeClass"}
 
 
 _USUAL: Final = PodFacts()
@@ -78,7 +78,7 @@ _owners_decoder: Final = msgspec.json.Decoder(list[OwnerReference])
 _annotations_decoder: Final = msgspec.json.Decoder(dict[str, str])
 
 
-class _Kept:
+class _Stored:
     """An object, which is decoded when it is needed: few of 20,000 ReplicaSets are."""
 
     __slots__ = ("_json", "_kind", "_raw")
@@ -106,9 +106,9 @@ class RawObjects:
         self._pods: dict[str, PodFacts] = {}
         self._budgets: dict[str, BudgetFacts] = {}
         self._kinds: set[str] = set()
-        self._by_name: dict[tuple[str, str], _Kept] = {}
-        self._by_namespace: dict[tuple[str, str], list[_Kept]] = {}
-        self._by_owner: dict[tuple[str, str, str, str], list[_Kept]] = {}
+        self._by_name: dict[tuple[str, str], _Stored] = {}
+        self._by_namespace: dict[tuple[str, str], list[_Stored]] = {}
+        self._by_owner: dict[tuple[str, str, str, str], list[_Stored]] = {}
 
     def take(self, kind: str, raw: bytes | msgspec.Raw) -> None:
         """Take an object of a kind. One that cannot be decoded is left out: the mirror's reader has reported it."""
@@ -117,7 +117,7 @@ class RawObjects:
                 self._take_pod(raw)
             elif kind == "PodDisruptionBudget":
                 self._take_budget(raw)
-            elif kind in _KEPT:
+            elif kind in _STORED:
                 self._take_object(kind, raw)
 
     def _take_pod(self, raw: bytes | msgspec.Raw) -> None:
@@ -147,13 +147,13 @@ class RawObjects:
     def _take_object(self, kind: str, raw: bytes | msgspec.Raw) -> None:
         metadata = _object_decoder.decode(raw).metadata or Metadata()
         namespace = (metadata.namespace or "default") if kind in _IN_NAMESPACES else ""
-        kept = _Kept(kind, raw)
+        stored = _Stored(kind, raw)
         self._kinds.add(kind)
-        self._by_name[kind, f"{namespace}/{metadata.name}"] = kept
-        self._by_namespace.setdefault((kind, namespace), []).append(kept)
+        self._by_name[kind, f"{namespace}/{metadata.name}"] = stored
+        self._by_namespace.setdefault((kind, namespace), []).append(stored)
         owners = () if metadata.owner_references == NULL else _owners_decoder.decode(metadata.owner_references)
         for owner in owners:
-            self._by_owner.setdefault((kind, namespace, owner.kind or "", owner.name or ""), []).append(kept)
+            self._by_owner.setdefault((kind, namespace, owner.kind or "", owner.name or ""), []).append(stored)
 
     def of_pod(self, pod: Pod) -> PodFacts:
         """Return the facts of a pod. Without its object, those of most pods."""
@@ -165,8 +165,8 @@ class RawObjects:
 
     def named(self, kind: str, full_name: str) -> Json | None:
         """Return the object of a namespaced kind, NAMESPACE/NAME, or None. Raises DecodeError."""
-        kept = self._by_name.get((kind, full_name))
-        return kept.json if kept is not None else None
+        stored = self._by_name.get((kind, full_name))
+        return stored.json if stored is not None else None
 
     def has(self, kind: str) -> bool:
         """Return whether there is any object of a kind."""

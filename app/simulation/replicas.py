@@ -28,7 +28,7 @@ class Replica(NamedTuple):
 
     of: str
     template: Template
-    doubt: str = ""
+    uncertainty: str = ""
     """What of the pod is not known."""
 
 

@@ -1,10 +1,10 @@
-"""The text of what an answer assumes, at its end."""
+"""The text of what an response assumes, at its end."""
 
 from collections.abc import Iterator, Mapping
 
 from app.commands.output import Line, styled, wrapped
 from app.simulation.assumptions import Assumptions
-from app.simulation.comes_again import Doubt
+from app.simulation.comes_again import Uncertainty
 from core.explaining.words import counted
 
 _MAX_OWNERS = 3
@@ -20,19 +20,19 @@ def assumed_text(assumed: Assumptions, *, wide: bool) -> Iterator[Line]:
         yield from styled(wrapped(f"Not judged: {lack.why}{'. This adds them:' if lack.command else ''}"), "yellow")
         if lack.command:
             yield f"  {lack.command}"
-    for why, doubts in _by_reason(assumed).items():
-        yield from styled(wrapped(_doubt_text(why, doubts, wide=wide)), "yellow")
+    for why, uncertainties in _by_reason(assumed).items():
+        yield from styled(wrapped(_uncertainty_text(why, uncertainties, wide=wide)), "yellow")
 
 
-def _by_reason(assumed: Assumptions) -> Mapping[str, list[Doubt]]:
-    found: dict[str, list[Doubt]] = {}
-    for doubt in assumed.doubts:
-        found.setdefault(doubt.why, []).append(doubt)
+def _by_reason(assumed: Assumptions) -> Mapping[str, list[Uncertainty]]:
+    found: dict[str, list[Uncertainty]] = {}
+    for uncertainty in assumed.uncertainties:
+        found.setdefault(uncertainty.why, []).append(uncertainty)
     return found
 
 
-def _doubt_text(why: str, doubts: list[Doubt], *, wide: bool) -> str:
-    owners = [each.owner for each in doubts]
-    shown = owners if wide else owners[:_MAX_OWNERS]
-    more = f" and {len(owners) - len(shown)} more" if len(owners) > len(shown) else ""
-    return f"{counted(sum(each.pods for each in doubts), 'pod')} of {', '.join(shown)}{more}: {why}."
+def _uncertainty_text(why: str, uncertainties: list[Uncertainty], *, wide: bool) -> str:
+    owners = [each.owner for each in uncertainties]
+    visible = owners if wide else owners[:_MAX_OWNERS]
+    more = f" and {len(owners) - len(visible)} more" if len(owners) > len(visible) else ""
+    return f"{counted(sum(each.pods for each in uncertainties), 'pod')} of {', '.join(visible)}{more}: {why}."

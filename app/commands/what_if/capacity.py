@@ -16,12 +16,19 @@ from app.commands.output import NO_NAMES, Line, OutputFormat, labelled, paragrap
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import rejected_text
 from app.commands.what_if.progress import result_of
-from app.commands.what_if.source import QUESTION_OPTIONS, Asked, QuestionSource, load, orders_option, question_settings
+from app.commands.what_if.source import (
+    QUESTION_OPTIONS,
+    QuestionCluster,
+    QuestionSource,
+    load,
+    orders_option,
+    question_settings,
+)
 from app.commands.why.cluster import MissingRightsError
 from app.simulation.assumptions import Lack
-from app.simulation.capacity_answer import CapacityAnswer, capacity_answer
+from app.simulation.capacity_response import CapacityResponse, capacity_response
 from app.simulation.chosen_nodes import QuestionError
-from app.simulation.comes_again import Doubt
+from app.simulation.comes_again import Uncertainty
 from app.simulation.quotas import KIND, within_quotas
 from app.simulation.replicas import Replica, Replicas
 from core.explaining.words import counted
@@ -30,7 +37,7 @@ from core.objects.quantity import quantity_text
 from core.simulation.capacity import MOST, Template, capacity
 from core.simulation.new_nodes import NodeLike
 
-_SHOWN: Final = ("cpu", "memory", "pods")
+_VISIBLE: Final = ("cpu", "memory", "pods")
 _MAX_PENDING: Final = 5
 
 
@@ -78,26 +85,26 @@ def capacity_command(**options: Unpack[Options]) -> None:
         raise click.UsageError("--in-zone is for --add-node-like.")
     texts = [one_manifest(f"-f {each}", read_manifests("-f", each)) for each in options["file"]]
     with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
-        answer = _answer(options, texts)
-    print_output(options["output"], answer, partial(capacity_text, answer))
-    sys.exit(EXIT_OK if answer.enough else EXIT_NO)
+        response = _response(options, texts)
+    print_output(options["output"], response, partial(capacity_text, response))
+    sys.exit(EXIT_OK if response.enough else EXIT_NO)
 
 
-def _answer(options: Options, texts: Sequence[bytes]) -> CapacityAnswer:
+def _response(options: Options, texts: Sequence[bytes]) -> CapacityResponse:
     """Ask. Raises QuestionError, DecodeError, and as `load` does."""
-    asked = load(options)
-    replicas = Replicas(asked.mirror, asked.raw, asked.facts)
+    cluster = load(options)
+    replicas = Replicas(cluster.mirror, cluster.raw, cluster.facts)
     found = [*(replicas.named(each, options["namespace"]) for each in options["of"]), *map(replicas.of_manifest, texts)]
-    allowed = within_quotas(_shared(found, options["mix"]), asked.raw)
-    like = _like(options, asked)
+    allowed = within_quotas(_shared(found, options["mix"]), cluster.raw)
+    like = _like(options, cluster)
     number = options["replicas"]
-    steps = capacity(asked.basis(options["orders"]), allowed.templates, number, like=like)
-    counts = result_of(steps, "Placing", (number or len(asked.mirror.nodes.slots)) * options["orders"])
-    assumed = asked.assumed(options["orders"])
-    doubts = [Doubt(each.of, f"not judged: {each.doubt}", 1) for each in found if each.doubt]
-    lacks = [*assumed.lacks, *_lacks_of_quotas(options, asked, found), *allowed.lacks]
-    assumed = replace(assumed, doubts=[*assumed.doubts, *doubts], lacks=lacks)
-    return capacity_answer([each.of for each in found], number, counts, assumed)
+    steps = capacity(cluster.basis(options["orders"]), allowed.templates, number, like=like)
+    counts = result_of(steps, "Placing", (number or len(cluster.mirror.nodes.slots)) * options["orders"])
+    assumed = cluster.assumed(options["orders"])
+    uncertainties = [Uncertainty(each.of, f"not judged: {each.uncertainty}", 1) for each in found if each.uncertainty]
+    lacks = [*assumed.lacks, *_lacks_of_quotas(options, cluster, found), *allowed.lacks]
+    assumed = replace(assumed, uncertainties=[*assumed.uncertainties, *uncertainties], lacks=lacks)
+    return capacity_response([each.of for each in found], number, counts, assumed)
 
 
 def _shared(found: Sequence[Replica], mix: str) -> list[Template]:
@@ -107,47 +114,47 @@ def _shared(found: Sequence[Replica], mix: str) -> list[Template]:
     return [each.template._replace(share=int(share)) for each, share in zip(found, shares, strict=True)]
 
 
-def _like(options: Options, asked: Asked) -> NodeLike | None:
+def _like(options: Options, cluster: QuestionCluster) -> NodeLike | None:
     name = options["add_node_like"]
     if not name:
         return None
-    if name not in asked.mirror.nodes.slots:
+    if name not in cluster.mirror.nodes.slots:
         raise QuestionError(f"--add-node-like {name}: no such node")
     return NodeLike(name, labels={ZONE: options["in_zone"]} if options["in_zone"] else {})
 
 
-def _lacks_of_quotas(options: Options, asked: Asked, found: Sequence[Replica]) -> Iterator[Lack]:
-    if found and options["snapshot"] is not None and not asked.raw.has(KIND):
+def _lacks_of_quotas(options: Options, cluster: QuestionCluster, found: Sequence[Replica]) -> Iterator[Lack]:
+    if found and options["snapshot"] is not None and not cluster.raw.has(KIND):
         yield Lack("the dump has no resourcequotas", f"kubectl get -A -o json quota >> {options['snapshot']}")
 
 
-def capacity_text(answer: CapacityAnswer, *, wide: bool) -> Iterator[Line]:
-    """Yield the answer as lines."""
-    found = answer.capacity
+def capacity_text(response: CapacityResponse, *, wide: bool) -> Iterator[Line]:
+    """Yield the response as lines."""
+    found = response.capacity
     yield from paragraphs(
         [
-            _summary(answer),
-            _pending(answer, wide=wide),
+            _summary(response),
+            _pending(response, wide=wide),
             [
                 *(labelled("by zone", _counts(found.by_zone)) if found.by_zone else ()),
                 *(labelled("by pool", _counts(found.by_pool)) if found.by_pool else ()),
-                *labelled("then", _fill(answer, wide=wide)),
+                *labelled("then", _fill(response, wide=wide)),
             ],
-            assumed_text(answer.assumed, wide=wide),
+            assumed_text(response.assumed, wide=wide),
         ]
     )
 
 
-def _summary(answer: CapacityAnswer) -> Iterator[Line]:
-    found = answer.capacity
-    look = "green" if answer.enough else "red"
-    if answer.of:
+def _summary(response: CapacityResponse) -> Iterator[Line]:
+    found = response.capacity
+    look = "green" if response.enough else "red"
+    if response.of:
         number = f"{found.placed:,}" if found.least == found.most else f"{found.least:,} to {found.most:,}"
-        asked = f" of the {answer.asked:,} that are asked for" if answer.asked is not None else " more"
-        of = " and ".join(answer.of)
-        yield from styled(wrapped(f"{number}{asked} fit: {of}."), look, bold=True)
-        if len(answer.of) > 1:
-            parts = (f"{number:,} of {name}" for number, name in zip(found.by_template, answer.of, strict=True))
+        requested = f" of the {response.requested:,} that are asked for" if response.requested is not None else " more"
+        of = " and ".join(response.of)
+        yield from styled(wrapped(f"{number}{requested} fit: {of}."), look, bold=True)
+        if len(response.of) > 1:
+            parts = (f"{number:,} of {name}" for number, name in zip(found.by_template, response.of, strict=True))
             yield from wrapped(f"In turn: {', '.join(parts)}.")
     else:
         text = (
@@ -158,7 +165,7 @@ def _summary(answer: CapacityAnswer) -> Iterator[Line]:
         zone = f" in zone {found.added_zone}" if found.added_zone else ""
         of_node = found.added[0].rpartition("-copy-")[0]
         yield from wrapped(f"{counted(len(found.added), 'node')} like {of_node}{zone} {_is(len(found.added))} needed.")
-    name = answer.of[found.stopped_at] if found.stopped_at >= 0 else ""
+    name = response.of[found.stopped_at] if found.stopped_at >= 0 else ""
     if found.rejected is not None:
         yield from wrapped(f"The next one of {name} has no place: {rejected_text(found.rejected)}.")
     elif found.quota:
@@ -169,10 +176,10 @@ def _is(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _pending(answer: CapacityAnswer, *, wide: bool) -> Iterator[Line]:
-    found = answer.capacity
+def _pending(response: CapacityResponse, *, wide: bool) -> Iterator[Line]:
+    found = response.capacity
     unplaced = found.pending_unplaced
-    if answer.of and (found.pending_placed or unplaced):
+    if response.of and (found.pending_placed or unplaced):
         pods = counted(found.pending_placed + len(unplaced), "pending pod")
         yield from wrapped(f"Before them, {found.pending_placed:,} of {pods} find a place.")
     for name, why in unplaced if wide else unplaced[:_MAX_PENDING]:
@@ -186,9 +193,9 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name or 'none'} {number:,}" for name, number in ordered)
 
 
-def _fill(answer: CapacityAnswer, *, wide: bool) -> str:
-    fill = answer.capacity.fill
-    named = {name: each for name, each in fill.items() if (wide or name in _SHOWN) and each.allocatable}
+def _fill(response: CapacityResponse, *, wide: bool) -> str:
+    fill = response.capacity.fill
+    named = {name: each for name, each in fill.items() if (wide or name in _VISIBLE) and each.allocatable}
     return ", ".join(
         f"{name} {100 * each.requested // each.allocatable}% "
         f"({quantity_text(name, each.requested)} of {quantity_text(name, each.allocatable)})"

@@ -17,7 +17,7 @@ from app.commands.what_if.progress import result_of
 from app.commands.what_if.source import QUESTION_OPTIONS, QuestionSource, load, orders_option, question_settings
 from app.commands.why.cluster import MissingRightsError
 from app.simulation.chosen_nodes import QuestionError, chosen_nodes
-from app.simulation.drain_answer import DrainAnswer, drain_answer
+from app.simulation.drain_response import DrainResponse, drain_response
 from core.explaining.words import counted
 from core.objects.kinds import PodDisruptionBudget
 from core.simulation.drain import DELETE_LOCAL_DATA, FORCE, IGNORE_DAEMON_SETS, DrainedPod, drain
@@ -64,60 +64,61 @@ def drain_command(**options: Unpack[Options]) -> None:
     if not (options["nodes"] or options["selector"] or options["zone"]):
         raise click.UsageError("Give nodes by NAME, -l LABELS or --zone ZONE.")
     with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
-        answer = _answer(options)
-    print_output(options["output"], answer, partial(drain_text, answer))
-    sys.exit(EXIT_OK if answer.ok else EXIT_NO)
+        response = _response(options)
+    print_output(options["output"], response, partial(drain_text, response))
+    sys.exit(EXIT_OK if response.ok else EXIT_NO)
 
 
-def _answer(options: Options) -> DrainAnswer:
+def _response(options: Options) -> DrainResponse:
     """Ask. Raises QuestionError, and as `load` does."""
-    asked = load(options, [PodDisruptionBudget])
-    nodes = chosen_nodes(asked.mirror, options["nodes"], options["selector"], options["zone"])
-    pods = sum(len(asked.mirror.pods_on(name)) for name in nodes)
-    steps = drain(asked.basis(options["orders"]), nodes)
+    cluster = load(options, [PodDisruptionBudget])
+    nodes = chosen_nodes(cluster.mirror, options["nodes"], options["selector"], options["zone"])
+    pods = sum(len(cluster.mirror.pods_on(name)) for name in nodes)
+    steps = drain(cluster.basis(options["orders"]), nodes)
     drained = result_of(steps, "Draining", pods * options["orders"])
     flags = [flag for name, flag in _FLAGS.items() if options[name]]  # type: ignore[literal-required]  # keys of Options
-    return drain_answer(drained, flags, asked.assumed(options["orders"]))
+    return drain_response(drained, flags, cluster.assumed(options["orders"]))
 
 
-def drain_text(answer: DrainAnswer, *, wide: bool) -> Iterator[Line]:
-    """Yield the answer as lines."""
+def drain_text(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
+    """Yield the response as lines."""
     yield from paragraphs(
         [
-            _summary(answer),
-            _refusals(answer, wide=wide),
-            _blocked(answer),
-            _without_place(answer, wide=wide),
-            _moves(answer, wide=wide),
-            _remarks(answer, wide=wide),
-            wrapped(answer.command, 4, ""),
-            assumed_text(answer.assumed, wide=wide),
+            _summary(response),
+            _rejections(response, wide=wide),
+            _blocked(response),
+            _without_place(response, wide=wide),
+            _moves(response, wide=wide),
+            _remarks(response, wide=wide),
+            wrapped(response.command, 4, ""),
+            assumed_text(response.assumed, wide=wide),
         ]
     )
 
 
-def _summary(answer: DrainAnswer) -> Iterator[Line]:
-    coming = [each for each in answer.pods if _comes(each)]
+def _summary(response: DrainResponse) -> Iterator[Line]:
+    coming = [each for each in response.pods if _comes(each)]
     placed = sum(each.move.rejected is None for each in coming)
-    nodes = answer.nodes[0] if len(answer.nodes) == 1 else counted(len(answer.nodes), "node")
-    ended = "does not end" if any(each.blocked for each in answer.pods) else "ends"
-    rounds = f" in {answer.rounds} rounds" if answer.rounds > 1 and ended == "ends" else ""
-    text = f"The drain of {nodes} {ended}{rounds}; {placed} of {counted(len(coming), 'pod')} find a place"
-    refused = ", but kubectl refuses it without more flags" if answer.refusals else ""
-    yield from styled(wrapped(f"{text}{refused}."), "green" if answer.ok else "red", bold=True)
+    nodes = response.nodes[0] if len(response.nodes) == 1 else counted(len(response.nodes), "node")
+    ended = "does not end" if any(each.blocked for each in response.pods) else "ends"
+    rounds = f" in {response.rounds} rounds" if response.rounds > 1 and ended == "ends" else ""
+    find = "finds" if len(coming) == 1 else "find"
+    text = f"The drain of {nodes} {ended}{rounds}; {placed} of {counted(len(coming), 'pod')} {find} a place"
+    rejected = ", but kubectl refuses it without more flags" if response.rejections else ""
+    yield from styled(wrapped(f"{text}{rejected}."), "green" if response.ok else "red", bold=True)
 
 
 def _comes(pod: DrainedPod) -> bool:
     return not (pod.stays or pod.blocked or pod.move.stays_away)
 
 
-def _refusals(answer: DrainAnswer, *, wide: bool) -> Iterator[Line]:
-    for each in answer.refusals:
+def _rejections(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
+    for each in response.rejections:
         yield from wrapped(f"{each.message}: {_listed(each.pods, wide=wide)}", 4, "  ")
 
 
-def _blocked(answer: DrainAnswer) -> Iterator[Line]:
-    found = [each for each in answer.pods if each.blocked]
+def _blocked(response: DrainResponse) -> Iterator[Line]:
+    found = [each for each in response.pods if each.blocked]
     if found:
         yield from styled(["Never evicted, so that the drain does not end"], bold=True)
     for each in found:
@@ -126,27 +127,27 @@ def _blocked(answer: DrainAnswer) -> Iterator[Line]:
         )
 
 
-def _without_place(answer: DrainAnswer, *, wide: bool) -> Iterator[Line]:
-    moves = [each.move for each in answer.pods if _comes(each) and each.move.rejected is not None]
+def _without_place(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
+    moves = [each.move for each in response.pods if _comes(each) and each.move.rejected is not None]
     if moves:
         yield from styled(["Evicted, and without a place"], bold=True)
         yield from without_place_text(moves, wide=wide)
 
 
-def _moves(answer: DrainAnswer, *, wide: bool) -> Iterator[Line]:
-    found = [each for each in answer.pods if _comes(each) and each.move.rejected is None]
-    shown = found if wide else found[:_MAX_PODS]
+def _moves(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
+    found = [each for each in response.pods if _comes(each) and each.move.rejected is None]
+    visible = found if wide else found[:_MAX_PODS]
     columns = {
-        "NODE": [each.move.from_node for each in shown] if len(answer.nodes) > 1 else [],
-        "POD": [each.move.pod for each in shown],
-        ">ROUND": [str(each.round) for each in shown] if answer.rounds > 1 else [],
-        "GOES TO": [*map(_to, shown)],
+        "NODE": [each.move.from_node for each in visible] if len(response.nodes) > 1 else [],
+        "POD": [each.move.pod for each in visible],
+        ">ROUND": [str(each.round) for each in visible] if response.rounds > 1 else [],
+        "GOES TO": [*map(_to, visible)],
     }
     filled = {head: cells for head, cells in columns.items() if cells}
     if filled:
         yield from table([*filled], [*zip(*filled.values(), strict=True)], 0, wide=wide)
-    if len(found) > len(shown):
-        yield f"... and {len(found) - len(shown):,} more, see -o wide"
+    if len(found) > len(visible):
+        yield f"... and {len(found) - len(visible):,} more, see -o wide"
 
 
 def _to(pod: DrainedPod) -> str:
@@ -154,21 +155,21 @@ def _to(pod: DrainedPod) -> str:
     return f"{places_text(pod.move.nodes)}{zones}"
 
 
-def _remarks(answer: DrainAnswer, *, wide: bool) -> Iterator[Line]:
-    stay = sum(each.stays for each in answer.pods)
+def _remarks(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
+    stay = sum(each.stays for each in response.pods)
     if stay:
         yield from wrapped(f"{counted(stay, 'pod')} of DaemonSets, or static, {'stays' if stay == 1 else 'stay'}.")
-    gone = [each.move for each in answer.pods if each.move.stays_away and not each.stays and not each.blocked]
+    gone = [each.move for each in response.pods if each.move.stays_away and not each.stays and not each.blocked]
     by_reason: dict[str, list[str]] = {}
     for each in gone:
         by_reason.setdefault(each.stays_away, []).append(each.pod)
     for why, pods in by_reason.items():
         yield from wrapped(f"Do not come again: {_listed(pods, wide=wide)}: {why}.")
-    for owner in answer.together:
+    for owner in response.together:
         yield from styled(wrapped(f"Warning: all replicas of {owner} end on one node."), "yellow")
 
 
 def _listed(names: Sequence[str], *, wide: bool) -> str:
-    shown = names if wide else names[:_MAX_NAMES]
-    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
-    return f"{', '.join(shown)}{more}"
+    visible = names if wide else names[:_MAX_NAMES]
+    more = f" and {len(names) - len(visible):,} more" if len(names) > len(visible) else ""
+    return f"{', '.join(visible)}{more}"

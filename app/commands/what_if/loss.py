@@ -17,7 +17,7 @@ from app.commands.what_if.progress import result_of
 from app.commands.what_if.source import QUESTION_OPTIONS, QuestionSource, load, orders_option, question_settings
 from app.commands.why.cluster import MissingRightsError
 from app.simulation.chosen_nodes import QuestionError
-from app.simulation.loss_answer import DomainAnswer, LossAnswer, loss_answer
+from app.simulation.loss_response import DomainResponse, LossResponse, loss_response
 from core.explaining.words import counted
 from core.objects.node import ZONE
 from core.simulation.loss import domains_of, lose_each
@@ -28,7 +28,7 @@ _KEYS: Final = {"zone": ZONE, "region": "topology.kubernetes.io/region", "node":
 _MAX_DOMAINS: Final = 20
 _MAX_DETAILS: Final = 2
 _MAX_WORKLOADS: Final = 3
-_STATES: Final = {NodeState.OUT: "do not answer", NodeState.REMOVED: "are removed"}
+_STATES: Final = {NodeState.OUT: "do not response", NodeState.REMOVED: "are removed"}
 
 
 class Options(QuestionSource):
@@ -61,47 +61,47 @@ def loss_command(**options: Unpack[Options]) -> None:
     the cluster of a kubeconfig. Ends with 0; with --strict, 1 if some pod finds no place after some loss; 2 for errors.
     """
     with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
-        answer = _answer(options)
-    print_output(options["output"], answer, partial(loss_text, answer))
-    sys.exit(EXIT_NO if options["strict"] and not answer.survived else EXIT_OK)
+        response = _response(options)
+    print_output(options["output"], response, partial(loss_text, response))
+    sys.exit(EXIT_NO if options["strict"] and not response.survived else EXIT_OK)
 
 
-def _answer(options: Options) -> LossAnswer:
+def _response(options: Options) -> LossResponse:
     """Ask. Raises QuestionError, and as `load` does."""
-    asked = load(options)
+    cluster = load(options)
     key = _KEYS.get(options["by"], options["by"])
-    domains = domains_of(asked.mirror, key)
+    domains = domains_of(cluster.mirror, key)
     unknown = sorted(set(options["only"]) - domains.keys())
     if not domains:
         raise QuestionError(f"--by {options['by']}: no node has the label {key}")
     if unknown:
         raise QuestionError(f"--only {unknown[0]}: no node has it as {key}")
     chosen = [value for value in domains if not options["only"] or value in options["only"]]
-    if len(domains) == 1 and len(domains[chosen[0]]) == len(asked.mirror.nodes.slots):
+    if len(domains) == 1 and len(domains[chosen[0]]) == len(cluster.mirror.nodes.slots):
         raise QuestionError(f"--by {options['by']}: all nodes have {key}={chosen[0]}, so that none is left")
-    pods = sum(len(asked.mirror.pods_on(name)) for value in chosen for name in domains[value])
-    steps = lose_each(asked.basis(options["orders"]), key, chosen)
+    pods = sum(len(cluster.mirror.pods_on(name)) for value in chosen for name in domains[value])
+    steps = lose_each(cluster.basis(options["orders"]), key, chosen)
     loss = result_of(steps, "Placing", pods * options["orders"])
-    return loss_answer(loss, asked.assumed(options["orders"]))
+    return loss_response(loss, cluster.assumed(options["orders"]))
 
 
-def loss_text(answer: LossAnswer, *, wide: bool) -> Iterator[Line]:
-    """Yield the answer as lines."""
-    details = [each for each in answer.domains if not each.survived]
+def loss_text(response: LossResponse, *, wide: bool) -> Iterator[Line]:
+    """Yield the response as lines."""
+    details = [each for each in response.domains if not each.survived]
     yield from paragraphs(
         [
-            _summary(answer),
-            _domains(answer, wide=wide),
+            _summary(response),
+            _domains(response, wide=wide),
             *(_detail(each, wide=wide) for each in (details if wide else details[:_MAX_DETAILS])),
-            wrapped(f"Left out: {'; '.join(answer.left_out)}."),
-            assumed_text(answer.assumed, wide=wide),
+            wrapped(f"Left out: {'; '.join(response.left_out)}."),
+            assumed_text(response.assumed, wide=wide),
         ]
     )
 
 
-def _summary(answer: LossAnswer) -> Iterator[Line]:
-    lost = [each for each in answer.domains if not each.survived]
-    of = f"{counted(len(answer.domains), 'domain')} of {answer.topology_key}"
+def _summary(response: LossResponse) -> Iterator[Line]:
+    lost = [each for each in response.domains if not each.survived]
+    of = f"{counted(len(response.domains), 'domain')} of {response.topology_key}"
     if not lost:
         yield from styled(wrapped(f"The cluster survives the loss of any one of {of}."), "green", bold=True)
     else:
@@ -109,20 +109,20 @@ def _summary(answer: LossAnswer) -> Iterator[Line]:
         text = f"The cluster does not survive the loss of any one of {of}: {len(lost)} {leave} pods without a place"
         unknown = any(each.unknown for each in lost)
         yield from styled(wrapped(f"{text}{', or it is not known' if unknown else ''}."), "red", bold=True)
-    if answer.nodes_without_key:
-        stay = "stays" if answer.nodes_without_key == 1 else "stay"
-        yield from wrapped(f"{counted(answer.nodes_without_key, 'node')} without {answer.topology_key} {stay}.")
+    if response.nodes_without_key:
+        stay = "stays" if response.nodes_without_key == 1 else "stay"
+        yield from wrapped(f"{counted(response.nodes_without_key, 'node')} without {response.topology_key} {stay}.")
 
 
-def _domains(answer: LossAnswer, *, wide: bool) -> Iterator[Line]:
-    shown = answer.domains if wide else answer.domains[:_MAX_DOMAINS]
-    rows = [_row(each) for each in shown]
+def _domains(response: LossResponse, *, wide: bool) -> Iterator[Line]:
+    visible = response.domains if wide else response.domains[:_MAX_DOMAINS]
+    rows = [_row(each) for each in visible]
     yield from table(("LOST", ">NODES", ">PODS", ">NO PLACE", "KEEPS LEAST"), rows, 0, wide=wide)
-    if len(shown) < len(answer.domains):
-        yield f"... and {len(answer.domains) - len(shown):,} more, see -o wide"
+    if len(visible) < len(response.domains):
+        yield f"... and {len(response.domains) - len(visible):,} more, see -o wide"
 
 
-def _row(domain: DomainAnswer) -> tuple[str, ...]:
+def _row(domain: DomainResponse) -> tuple[str, ...]:
     coming = sum(not each.stays_away for each in domain.moves)
     least = _keeps(domain.workloads[0]) if domain.workloads else "-"
     return domain.value, f"{len(domain.nodes):,}", f"{coming:,}", f"{domain.without_place:,}", least
@@ -132,7 +132,7 @@ def _keeps(workload: Workload) -> str:
     return f"{workload.remaining:,} of {workload.replicas:,} of {workload.owner}"
 
 
-def _detail(domain: DomainAnswer, *, wide: bool) -> Iterator[Line]:
+def _detail(domain: DomainResponse, *, wide: bool) -> Iterator[Line]:
     yield from styled(wrapped(f"Without {domain.value}, whose nodes {_STATES[domain.state]}:"), bold=True)
     unplaced = [each for each in domain.moves if not each.stays_away][: domain.without_place]
     yield from without_place_text(unplaced, wide=wide)

@@ -18,15 +18,15 @@ def without_place_text(moves: Sequence[Move], *, wide: bool) -> Iterator[Line]:
     groups: dict[tuple[str, str, str], list[Move]] = {}
     for move in moves:
         groups.setdefault((move.owner, chance_text(move), why_text(move)), []).append(move)
-    shown = [*groups.items()] if wide else [*groups.items()][:_MAX_GROUPS]
-    for (owner, chance, why), alike in shown:
+    visible = [*groups.items()] if wide else [*groups.items()][:_MAX_GROUPS]
+    for (owner, chance, why), alike in visible:
         names = [each.pod for each in alike]
         named = names if wide or len(names) <= _MAX_NAMES else [*names[:_MAX_NAMES], f"{len(names) - _MAX_NAMES} more"]
         of = f"{owner}: {counted(len(alike), 'pod')}" if len(alike) > 1 else names[0]
         listed = f" ({', '.join(each.rpartition('/')[2] for each in named)})" if len(alike) > 1 else ""
         yield from wrapped(f"{of}{listed}: {chance}: {why}", 4, "  ")
-    if len(groups) > len(shown):
-        yield f"  ... and {counted(len(groups) - len(shown), 'more group')}, see -o wide"
+    if len(groups) > len(visible):
+        yield f"  ... and {counted(len(groups) - len(visible), 'more group')}, see -o wide"
 
 
 def chance_text(move: Move) -> str:

@@ -17,7 +17,7 @@ from app.commands.what_if.progress import result_of
 from app.commands.what_if.source import QUESTION_OPTIONS, QuestionSource, load, question_settings
 from app.commands.why.cluster import MissingRightsError
 from app.simulation.chosen_nodes import QuestionError, chosen_nodes
-from app.simulation.removal_answer import RemovalAnswer, removal_answer
+from app.simulation.removal_response import RemovalResponse, removal_response
 from core.explaining.words import counted
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.quantity import quantity_text
@@ -59,46 +59,46 @@ def removal_command(**options: Unpack[Options]) -> None:
     node could go, or without a choice any node; 1 if not; 2 for errors.
     """
     with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
-        answer = _answer(options)
-    print_output(options["output"], answer, partial(removal_text, answer))
-    can_go = [each.can_go for each in answer.nodes]
+        response = _response(options)
+    print_output(options["output"], response, partial(removal_text, response))
+    can_go = [each.can_go for each in response.nodes]
     is_chosen = options["nodes"] or options["selector"] or options["zone"]
     sys.exit(EXIT_OK if (all(can_go) if is_chosen else any(can_go)) else EXIT_NO)
 
 
-def _answer(options: Options) -> RemovalAnswer:
+def _response(options: Options) -> RemovalResponse:
     """Ask. Raises QuestionError, and as `load` does."""
-    asked = load(options, [PodDisruptionBudget])
-    nodes = chosen_nodes(asked.mirror, options["nodes"], options["selector"], options["zone"], may_be_all=True)
-    steps = remove_each(asked.basis(1), nodes, tries=options["tries"])
-    removal = result_of(steps, "Removing", len(nodes or asked.mirror.nodes.slots))
-    return removal_answer(removal, asked.assumed(1))
+    cluster = load(options, [PodDisruptionBudget])
+    nodes = chosen_nodes(cluster.mirror, options["nodes"], options["selector"], options["zone"], may_be_all=True)
+    steps = remove_each(cluster.basis(1), nodes, tries=options["tries"])
+    removal = result_of(steps, "Removing", len(nodes or cluster.mirror.nodes.slots))
+    return removal_response(removal, cluster.assumed(1))
 
 
-def removal_text(answer: RemovalAnswer, *, wide: bool) -> Iterator[Line]:
-    """Yield the answer as lines."""
-    staying = [each for each in answer.nodes if not each.can_go]
-    shown = staying if wide else staying[:_MAX_NODES]
-    rows = [(each.node, each.pod, _why(each)) for each in shown]
-    more = [f"... and {len(staying) - len(shown):,} more, see -o wide"] if len(staying) > len(shown) else []
+def removal_text(response: RemovalResponse, *, wide: bool) -> Iterator[Line]:
+    """Yield the response as lines."""
+    staying = [each for each in response.nodes if not each.can_go]
+    visible = staying if wide else staying[:_MAX_NODES]
+    rows = [(each.node, each.pod, _why(each)) for each in visible]
+    more = [f"... and {len(staying) - len(visible):,} more, see -o wide"] if len(staying) > len(visible) else []
     yield from paragraphs(
         [
-            _summary(answer, wide=wide),
+            _summary(response, wide=wide),
             [*(table(("STAYS", "FOR POD", "BECAUSE"), rows, 0, wide=wide) if rows else ()), *more],
-            assumed_text(answer.assumed, wide=wide),
+            assumed_text(response.assumed, wide=wide),
         ]
     )
 
 
-def _summary(answer: RemovalAnswer, *, wide: bool) -> Iterator[Line]:
-    going = [each.node for each in answer.nodes if each.can_go]
-    text = f"{len(going):,} of {counted(len(answer.nodes), 'node')} could go, each by itself"
+def _summary(response: RemovalResponse, *, wide: bool) -> Iterator[Line]:
+    going = [each.node for each in response.nodes if each.can_go]
+    text = f"{len(going):,} of {counted(len(response.nodes), 'node')} could go, each by itself"
     names = f": {_listed(going, wide=wide)}" if going else ""
     yield from styled(wrapped(f"{text}{names}."), "green" if going else "red", bold=True)
-    if answer.together:
-        saved = " and ".join(f"{quantity_text(name, amount)} of {name}" for name, amount in answer.saved.items())
-        together = _listed([*answer.together], wide=wide)
-        yield from wrapped(f"{len(answer.together):,} could all go, which saves {saved}: {together}.")
+    if response.together:
+        saved = " and ".join(f"{quantity_text(name, amount)} of {name}" for name, amount in response.saved.items())
+        together = _listed([*response.together], wide=wide)
+        yield from wrapped(f"{len(response.together):,} could all go, which saves {saved}: {together}.")
 
 
 def _why(removal: NodeRemoval) -> str:
@@ -109,6 +109,6 @@ def _why(removal: NodeRemoval) -> str:
 
 
 def _listed(names: list[str], *, wide: bool) -> str:
-    shown = names if wide else names[:_MAX_NAMES]
-    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
-    return f"{', '.join(shown)}{more}"
+    visible = names if wide else names[:_MAX_NAMES]
+    more = f" and {len(names) - len(visible):,} more" if len(names) > len(visible) else ""
+    return f"{', '.join(visible)}{more}"

@@ -20,16 +20,17 @@ from app.feeds.dump_text import DumpItem
 from app.feeds.stream import pages_of
 from app.objects.decode import WireObject
 from app.objects.decode_pod import decode_pod
-from app.objects.resources import Resource
+from app.objects.resources import RESOURCES, Resource
 from app.settings.settings import Settings
 from app.simulation.assumptions import Assumptions, Lack
 from app.simulation.comes_again import ClusterFacts
 from app.simulation.raw_objects import RawObjects
-from app.wiring.engine import apply_partition, check_explained, create_profile, judged_kinds, simulated_schedulers
+from app.wiring.engine import apply_partition, check_explained, create_profile, simulated_schedulers
 from core.events import Kind
 from core.explaining.words import counted
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.profile import full_profile
 from core.scheduling_cycle import ALL
 from core.simulation.moves import Basis
 from core.simulation.placing import Schedulers
@@ -76,7 +77,7 @@ class QuestionSource(Source):
     groups: tuple[str, ...]
 
 
-class Asked(NamedTuple):
+class QuestionCluster(NamedTuple):
     """A cluster with what a question needs of it."""
 
     mirror: ClusterMirror
@@ -91,8 +92,8 @@ class Asked(NamedTuple):
         return Basis(self.mirror, self.schedulers, self.facts, orders)
 
     def assumed(self, orders: int) -> Assumptions:
-        """Return what an answer assumes. To be called after the question, because doubts are found by it."""
-        return Assumptions(self.kubernetes, [*self.schedulers], ALL, orders, self.lacks, self.facts.doubts)
+        """Return what an response assumes. To be called after the question, because uncertainties are found by it."""
+        return Assumptions(self.kubernetes, [*self.schedulers], ALL, orders, self.lacks, self.facts.uncertainties)
 
 
 def question_settings() -> list[click.Parameter]:
@@ -100,24 +101,25 @@ def question_settings() -> list[click.Parameter]:
     return settings_options(_SETTINGS)
 
 
-def load(options: QuestionSource, kinds: Collection[Kind] = ()) -> Asked:
+def load(options: QuestionSource, kinds: Collection[Kind] = ()) -> QuestionCluster:
     """Load the cluster of a question, which also reads `kinds`. Raises as `load_dump` and `list_cluster` do."""
     settings = loaded_settings(options, _SETTINGS).model_copy(update={"profile": "full"})
     check_explained(settings)  # before a large dump is loaded
     raw = RawObjects()
-    wanted = (*judged_kinds(settings, create_profile(settings)), *kinds)
+    judged = full_profile() if settings.scheduler_config is not None else create_profile(settings)
+    required = (*(each for each in judged.kinds if each in RESOURCES), *kinds)
     if options["demo"] or options["snapshot"] is not None:
         _refuse_cluster_options()
         cluster, lacks = load_dump(settings, options), list[Lack]()
         _take_all(cluster.items, raw)
     else:
-        cluster, lacks = asyncio.run(_listed(options, wanted, settings, raw))
+        cluster, lacks = asyncio.run(_listed(options, required, settings, raw))
     apply_partition(settings, cluster.mirror)
     missing = cluster.freshness.missing_for_explanations()
-    lacks = [*(Lack(*missing[kind]) for kind in dict.fromkeys(wanted) if kind in missing), *lacks]
+    lacks = [*(Lack(*missing[kind]) for kind in dict.fromkeys(required) if kind in missing), *lacks]
     schedulers = simulated_schedulers(settings, cluster.mirror)
     facts = ClusterFacts(cluster.mirror, raw)
-    return Asked(cluster.mirror, facts, raw, schedulers, str(cluster.release.status), [*dict.fromkeys(lacks)])
+    return QuestionCluster(cluster.mirror, facts, raw, schedulers, str(cluster.release.status), [*dict.fromkeys(lacks)])
 
 
 def _refuse_cluster_options() -> None:

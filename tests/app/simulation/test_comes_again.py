@@ -20,10 +20,10 @@ Object = dict[str, Any]
 
 
 class Found(NamedTuple):
-    """What comes in the place of a pod, and the doubt about it."""
+    """What comes in the place of a pod, and the uncertainty about it."""
 
     again: Again | str
-    doubt: str = ""
+    uncertainty: str = ""
 
 
 def template(cpu: str = "2", **labels: str) -> Object:
@@ -77,7 +77,7 @@ def again(pod: PodBuilder | Object, *objects: Object) -> Found:
     raw.take("Pod", text)
     facts = ClusterFacts(mirror, raw)
     found = facts.comes_again(stored)
-    return Found(found, *(each.why for each in facts.doubts))
+    return Found(found, *(each.why for each in facts.uncertainties))
 
 
 def made(found: Found) -> Pod:
@@ -87,7 +87,7 @@ def made(found: Found) -> Pod:
 
 def test_it_is_of_the_deployments_template_and_not_as_the_running_pod() -> None:
     found = again(running(), deployment())
-    assert (made(found).requests, found.doubt) == ({"cpu": 2000}, "")
+    assert (made(found).requests, found.uncertainty) == ({"cpu": 2000}, "")
     assert (made(found).name, made(found).uid, made(found).node_name) == ("web-1a-x", "supposed/u-1", "")
 
 
@@ -134,16 +134,16 @@ def test_without_its_owners_object_it_is_as_the_running_pod(
 ) -> None:
     objects = [{**deployment(), "metadata": {"name": name, "namespace": "default"}} for name in deployments]
     found = again(running(kind=owner[0], owner=owner[1]), *objects)
-    assert found.doubt == f"as the running pod, {why}"
+    assert found.uncertainty == f"as the running pod, {why}"
     assert isinstance(found.again, Again)
     assert found.again.is_copy
     assert (made(found).requests, made(found).node_name) == ({"cpu": 1000}, "")
 
 
 def test_a_template_that_the_api_server_would_refuse_is_said() -> None:
-    refused = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "two"}}}]}}
-    found = again(running(), deployment(template=refused))
-    assert found.doubt.startswith("as the running pod, because of its template: ")
+    rejected = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "two"}}}]}}
+    found = again(running(), deployment(template=rejected))
+    assert found.uncertainty.startswith("as the running pod, because of its template: ")
 
 
 @pytest.mark.parametrize(
@@ -218,8 +218,8 @@ def test_a_doubt_counts_each_pod_once() -> None:
     facts = ClusterFacts(*at_hand())
     for name in "xyx":
         facts.comes_again(decode_pod(running(f"web-1a-{name}").uid(name).json()))
-    (doubt,) = facts.doubts
-    assert (doubt.owner, doubt.pods) == ("Deployment default/web", 2)
+    (uncertainty,) = facts.uncertainties
+    assert (uncertainty.owner, uncertainty.pods) == ("Deployment default/web", 2)
 
 
 def test_the_facts_of_pods() -> None:

@@ -50,22 +50,22 @@ FAULTS: Final = (
     Fault(
         id="blocked-drain-is-said-to-work",
         breaks="A drain that a budget makes endless ends with status 0.",
-        old="        ok=not (refusals or drain.blocked or drain.unplaced),",
-        new="        ok=not (refusals or drain.unplaced),",
+        old="        ok=not (rejections or drain.blocked or drain.unplaced),",
+        new="        ok=not (rejections or drain.unplaced),",
         tests=("what_if/test_drain.py",),
     ),
     Fault(
         id="kubectl-refuses-a-pod-for-two-reasons",
         breaks="A pod with local data and without a controller is refused for both, though the first filter ends it.",
-        old="        if lacking:\n            refused.setdefault(lacking[0], []).append(pod.move.pod)",
-        new="        for flag in lacking:\n            refused.setdefault(flag, []).append(pod.move.pod)",
+        old="        if lacking:\n            rejected.setdefault(lacking[0], []).append(pod.move.pod)",
+        new="        for flag in lacking:\n            rejected.setdefault(flag, []).append(pod.move.pod)",
         tests=("what_if/test_drain.py",),
     ),
     Fault(
         id="strict-loss-ends-well",
         breaks="The step of a pipeline passes though a zone cannot fail.",
-        old='EXIT_NO if options["strict"] and not answer.survived else EXIT_OK',
-        new='EXIT_NO if options["strict"] and not answer.domains else EXIT_OK',
+        old='EXIT_NO if options["strict"] and not response.survived else EXIT_OK',
+        new='EXIT_NO if options["strict"] and not response.domains else EXIT_OK',
         tests=("what_if/test_loss.py",),
     ),
     Fault(
@@ -78,7 +78,7 @@ FAULTS: Final = (
     Fault(
         id="enough-in-the-best-order",
         breaks="As many fit as are asked for, though in some orders fewer do.",
-        old="    enough = found.least >= (1 if asked is None else asked) if of else not found.pending_unplaced",
+        old="    enough = found.least >= (1 if requested is None else requested) if of else not found.pending_unplaced",
         new="    enough = found.most >= 1 if of else not found.pending_unplaced",
         tests=("what_if/test_capacity.py",),
     ),

@@ -55,8 +55,8 @@ def ask(*arguments: object) -> Result:
     return CliRunner().invoke(main, [*map(str, arguments)])
 
 
-def answer(*arguments: object) -> tuple[int, Any]:
-    """Return the exit status, and the answer in JSON."""
+def response(*arguments: object) -> tuple[int, Any]:
+    """Return the exit status, and the response in JSON."""
     result = ask(*arguments, "-o", "json")
     assert result.exit_code < 2, result.stderr
     return result.exit_code, json.loads(result.stdout)

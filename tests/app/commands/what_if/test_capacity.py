@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.commands.what_if.asking import answer, ask, deployment, dump, node, replica
+from tests.app.commands.what_if.asking import ask, deployment, dump, node, replica, response
 from tests.builders import Object, make_pod
 
 NODES = [node("n1"), node("n2", "b")]
@@ -31,7 +31,7 @@ def quota(hard: Object, used: Object, **spec: object) -> Object:
 def test_as_many_fit_as_the_nodes_have_room_for(tmp_path: Path) -> None:
     """Nodes of 4 cpu, one of which has a pod of 1: three and four more of 1 cpu."""
     path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), deployment())
-    status, found = answer("capacity", "deploy/web", "--snapshot", path)
+    status, found = response("capacity", "deploy/web", "--snapshot", path)
     counts = found["capacity"]
     assert (status, found["of"], counts["placed"], counts["least"], counts["most"]) == (
         0,
@@ -48,15 +48,15 @@ def test_as_many_fit_as_the_nodes_have_room_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("replicas", "status"), [(7, 0), (8, 1), (100_000, 1)])
 def test_fewer_than_asked_for_ends_with_1(tmp_path: Path, replicas: int, status: int) -> None:
     path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), deployment())
-    found = answer("capacity", "deploy/web", "--replicas", replicas, "--snapshot", path)
+    found = response("capacity", "deploy/web", "--replicas", replicas, "--snapshot", path)
     assert (found[0], found[1]["capacity"]["placed"]) == (status, 7)
 
 
 def test_a_manifest_and_an_existing_pod_are_templates_too(tmp_path: Path) -> None:
     path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), deployment(cpu="2"))
-    of_file = answer("capacity", "-f", manifest(tmp_path, deployment("new", cpu="3")), "--snapshot", path)[1]
+    of_file = response("capacity", "-f", manifest(tmp_path, deployment("new", cpu="3")), "--snapshot", path)[1]
     assert (of_file["of"], of_file["capacity"]["placed"]) == (["Deployment shop/new"], 2)
-    of_pod = answer("capacity", "web-1a-x", "-n", "shop", "--snapshot", path)[1]
+    of_pod = response("capacity", "web-1a-x", "-n", "shop", "--snapshot", path)[1]
     assert (of_pod["of"], of_pod["capacity"]["placed"]) == (["Pod shop/web-1a-x"], 3)  # of the present template
 
 
@@ -70,7 +70,7 @@ def test_without_the_workload_a_pod_of_it_is_the_template(tmp_path: Path) -> Non
 def test_several_are_placed_in_turns(tmp_path: Path) -> None:
     """3 of 1 cpu and 1 of 2 cpu take 5: once whole on 8 cpu, then the three of 1 cpu that are left."""
     path = dump(tmp_path, *NODES, deployment(), deployment("api", cpu="2"))
-    _, found = answer("capacity", "deploy/web", "deploy/api", "--mix", "3,1", "--snapshot", path, "--orders", "1")
+    _, found = response("capacity", "deploy/web", "deploy/api", "--mix", "3,1", "--snapshot", path, "--orders", "1")
     assert found["capacity"]["by_template"] == [6, 1]
     assert found["capacity"]["stopped_at"] == 1
 
@@ -88,7 +88,7 @@ def test_pending_pods_come_first(tmp_path: Path) -> None:
 def test_nodes_like_another_are_added_for_what_does_not_fit(tmp_path: Path) -> None:
     daemon = make_pod("proxy-x").in_namespace("shop").owned_by("DaemonSet", "proxy", "d").requests(cpu="1").on("n1")
     path = dump(tmp_path, *NODES, daemon, deployment(cpu="3"))
-    status, found = answer(
+    status, found = response(
         "capacity", "deploy/web", "--replicas", "5", "--add-node-like", "n1", "--in-zone", "z", "--snapshot", path
     )
     assert (status, len(found["capacity"]["added"]), found["capacity"]["added_zone"]) == (0, 3, "z")
@@ -116,7 +116,7 @@ def test_nodes_for_the_pending_pods_alone(tmp_path: Path) -> None:
 )
 def test_a_quota_may_allow_fewer(tmp_path: Path, hard: Object, used: Object, placed: int) -> None:
     path = dump(tmp_path, *NODES, deployment(), quota(hard, used))
-    _, found = answer("capacity", "deploy/web", "--snapshot", path)
+    _, found = response("capacity", "deploy/web", "--snapshot", path)
     assert found["capacity"]["placed"] == placed
     assert bool(found["capacity"]["quota"]) == (placed < 8)
 
@@ -129,16 +129,16 @@ def test_the_quota_that_stops_the_next_one_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hard", "spec", "said"),
+    ("hard", "spec", "reported"),
     [
         ({"limits.cpu": "5"}, {}, "ResourceQuota shop/q: limits.cpu"),
         ({"pods": "1"}, {"scopes": ["BestEffort"]}, "ResourceQuota shop/q has scopes"),
     ],
 )
-def test_what_of_a_quota_is_not_judged_is_said(tmp_path: Path, hard: Object, spec: Object, said: str) -> None:
+def test_what_of_a_quota_is_not_judged_is_said(tmp_path: Path, hard: Object, spec: Object, reported: str) -> None:
     path = dump(tmp_path, *NODES, deployment(), quota(hard, {}, **spec))
     result = ask("capacity", "deploy/web", "--snapshot", path)
-    assert f"Not judged: {said}" in result.stdout
+    assert f"Not judged: {reported}" in result.stdout
     assert "8 more fit" in result.stdout
 
 
@@ -148,7 +148,7 @@ def test_each_replica_of_a_stateful_set_brings_claims_of_its_own(tmp_path: Path)
     found |= {"kind": "StatefulSet", "spec": {**found["spec"], "volumeClaimTemplates": claims}}
     made_late = {"metadata": {"name": "fast"}, "provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer"}
     path = dump(tmp_path, *NODES, {"kind": "StorageClass", "apiVersion": "storage.k8s.io/v1", **made_late})
-    assert answer("capacity", "-f", manifest(tmp_path, found), "--snapshot", path)[1]["capacity"]["placed"] == 8
+    assert response("capacity", "-f", manifest(tmp_path, found), "--snapshot", path)[1]["capacity"]["placed"] == 8
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.objects.node import ZONE
-from tests.app.commands.what_if.asking import answer, ask, budget, deployment, dump, node, replica
+from tests.app.commands.what_if.asking import ask, budget, deployment, dump, node, replica, response
 from tests.builders import Object, PodBuilder, make_pod
 
 DAEMON = make_pod("proxy-x").in_namespace("shop").owned_by("DaemonSet", "proxy", "d").phase("Running").on("n1")
@@ -31,15 +31,15 @@ def not_ready(pod: PodBuilder) -> Object:
 
 def test_a_pod_that_finds_a_place_is_placed_there(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"), deployment())
-    status, found = answer("drain", "n1", "--snapshot", path)
+    status, found = response("drain", "n1", "--snapshot", path)
     (pod,) = found["pods"]
     assert (status, found["ok"], pod["move"]["placed"], pod["move"]["nodes"]) == (0, True, "always", {"n2": 3})
-    assert not found["assumed"]["doubts"]
+    assert not found["assumed"]["uncertainties"]
 
 
 def test_what_comes_is_of_the_template_and_not_as_the_running_pod(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"), deployment(cpu="5"))
-    status, found = answer("drain", "n1", "--snapshot", path)
+    status, found = response("drain", "n1", "--snapshot", path)
     (pod,) = found["pods"]
     assert (status, pod["move"]["placed"], pod["move"]["rejected"]["fate"]) == (1, "never", "unschedulable")
     assert pod["move"]["rejected"]["reasons"]["Insufficient cpu"] == 1
@@ -72,8 +72,8 @@ def test_what_kubectl_refuses_in_its_own_words(
     tmp_path: Path, flags: tuple[str, ...], messages: dict[str, list[str]]
 ) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), DAEMON, STATIC, with_local_data(BARE))
-    status, found = answer("drain", "n1", "--snapshot", path, *flags)
-    assert {each["message"]: each["pods"] for each in found["refusals"]} == messages
+    status, found = response("drain", "n1", "--snapshot", path, *flags)
+    assert {each["message"]: each["pods"] for each in found["rejections"]} == messages
     assert status == bool(messages)
     assert found["command"] == "kubectl drain n1 --ignore-daemonsets --delete-emptydir-data --force"
 
@@ -88,7 +88,7 @@ def test_pods_of_daemon_sets_and_static_pods_stay_and_bare_pods_do_not_come_agai
 def test_a_budget_lets_pods_go_in_rounds(tmp_path: Path) -> None:
     pods = [replica(f"web-1a-{name}", "n1") for name in "xyz"]
     path = dump(tmp_path, node("n1"), node("n2"), *pods, deployment(), budget("web", 1))
-    status, found = answer("drain", "n1", "--snapshot", path)
+    status, found = response("drain", "n1", "--snapshot", path)
     assert (status, found["rounds"], sorted(each["round"] for each in found["pods"])) == (0, 3, [1, 2, 3])
     text = ask("drain", "n1", "--snapshot", path).stdout
     assert "The drain of n1 ends in 3 rounds; 3 of 3 pods find a place." in text
@@ -107,7 +107,7 @@ def test_a_pod_that_finds_no_place_holds_up_the_others_of_its_budget(tmp_path: P
     """Issue kubectl#719: pods that fit nowhere else are lost to their budget, so the next one is never evicted."""
     pods = [replica(f"web-1a-{name}", "n1", "3") for name in "xyz"]
     path = dump(tmp_path, node("n1", cpu="9"), node("n2", cpu="4"), *pods, deployment(cpu="3"), budget("web", 1))
-    _, found = answer("drain", "n1", "--snapshot", path, "--orders", "1")
+    _, found = response("drain", "n1", "--snapshot", path, "--orders", "1")
     assert [each["round"] for each in found["pods"] if each["round"]] != [1, 1, 1]
     assert sum(bool(each["blocked"]) for each in found["pods"]) == 1
     assert sum(each["move"]["rejected"] is not None for each in found["pods"]) == 1
@@ -137,7 +137,7 @@ def test_an_unready_pod_goes_by_the_policy_of_its_budget(
     if policy:
         of["spec"]["unhealthyPodEvictionPolicy"] = policy
     path = dump(tmp_path, node("n1"), node("n2"), not_ready(replica("web-1a-x", "n1")), deployment(), of)
-    status, _ = answer("drain", "n1", "--snapshot", path)
+    status, _ = response("drain", "n1", "--snapshot", path)
     assert status == (not is_evicted)
 
 
@@ -195,7 +195,7 @@ def test_the_loser_of_a_race_for_a_place_depends_on_chance(tmp_path: Path) -> No
     pods = [replica("web-1a-x", "n1", "3"), replica("api-1a-x", "n1", "3", of="api")]
     both = deployment(cpu="3"), deployment("api", cpu="3")
     path = dump(tmp_path, node("n1", cpu="8"), node("n2", cpu="4"), *pods, *both)
-    _, found = answer("drain", "n1", "--snapshot", path, "--orders", "20")
+    _, found = response("drain", "n1", "--snapshot", path, "--orders", "20")
     assert [each["move"]["placed"] for each in found["pods"]] == ["sometimes", "sometimes"]
     assert "a place in some orders" in ask("drain", "n1", "--snapshot", path, "--orders", "20").stdout
 

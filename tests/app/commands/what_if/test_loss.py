@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from core.objects.node import ZONE
-from tests.app.commands.what_if.asking import answer, ask, deployment, dump, node, replica
+from tests.app.commands.what_if.asking import ask, deployment, dump, node, replica, response
 
 NODES = [node(f"n{zone}", zone) for zone in "abc"]
 PODS = [replica(f"web-1a-{zone}", f"n{zone}") for zone in "abc"]
@@ -19,7 +19,7 @@ def spread(**constraint: object) -> dict[str, Any]:
 
 def test_a_cluster_with_room_survives_the_loss_of_any_one_zone(tmp_path: Path) -> None:
     path = dump(tmp_path, *NODES, *PODS, deployment())
-    status, found = answer("loss", "--strict", "--snapshot", path)
+    status, found = response("loss", "--strict", "--snapshot", path)
     assert (status, found["survived"], [each["value"] for each in found["domains"]]) == (0, True, ["a", "b", "c"])
     assert "The cluster survives the loss of any one of 3 domains" in ask("loss", "--snapshot", path).stdout
 
@@ -28,7 +28,7 @@ def test_without_room_it_does_not_and_strict_ends_with_1(tmp_path: Path) -> None
     large = [replica(f"web-1a-{zone}", f"n{zone}", "3") for zone in "abc"]
     path = dump(tmp_path, *NODES, *large, deployment(cpu="3"))
     assert ask("loss", "--snapshot", path).exit_code == 0
-    status, found = answer("loss", "--strict", "--snapshot", path)
+    status, found = response("loss", "--strict", "--snapshot", path)
     assert (status, found["survived"]) == (1, False)
     assert [each["without_place"] for each in found["domains"]] == [1, 1, 1]
     (workload,) = found["domains"][0]["workloads"]
@@ -43,7 +43,7 @@ def test_without_room_it_does_not_and_strict_ends_with_1(tmp_path: Path) -> None
 def test_a_lost_zone_still_counts_for_topology_spread_while_its_nodes_are_there(tmp_path: Path) -> None:
     """Issue kubernetes#123019: with nodeTaintsPolicy Ignore, the lost zone has 0 pods, so no other may have 2."""
     path = dump(tmp_path, *NODES, *PODS, spread())
-    status, found = answer("loss", "--strict", "--snapshot", path)
+    status, found = response("loss", "--strict", "--snapshot", path)
     assert (status, {each["state"] for each in found["domains"]}) == (1, {"out"})
     reasons = found["domains"][0]["moves"][0]["rejected"]["reasons"]
     assert reasons["node(s) didn't match pod topology spread constraints"] == 2
@@ -51,14 +51,14 @@ def test_a_lost_zone_still_counts_for_topology_spread_while_its_nodes_are_there(
 
 def test_with_node_taints_policy_honor_it_does_not_count(tmp_path: Path) -> None:
     path = dump(tmp_path, *NODES, *PODS, spread(nodeTaintsPolicy="Honor"))
-    assert answer("loss", "--strict", "--snapshot", path)[0] == 0
+    assert response("loss", "--strict", "--snapshot", path)[0] == 0
 
 
 def test_budgets_do_not_matter_and_bare_pods_do_not_come_again(tmp_path: Path) -> None:
     bare = PODS[0].obj()
     del bare["metadata"]["ownerReferences"]
     path = dump(tmp_path, *NODES, {"kind": "Pod", "apiVersion": "v1", **bare})
-    status, found = answer("loss", "--strict", "--snapshot", path)
+    status, found = response("loss", "--strict", "--snapshot", path)
     assert status == 0
     (move,) = next(each for each in found["domains"] if each["value"] == "a")["moves"]
     assert move["stays_away"] == "no controller makes it again"
@@ -68,10 +68,10 @@ def test_the_worst_is_first_and_only_chooses(tmp_path: Path) -> None:
     pods = [replica("web-1a-x", "nb", "3"), replica("web-1a-y", "nc", "3"), replica("api-1a-x", "nc", "3", of="api")]
     nodes = [node("na", "a"), node("nb", "b"), node("nc", "c", cpu="8")]
     path = dump(tmp_path, *nodes, *pods, deployment(cpu="3"), deployment("api", cpu="3"))
-    _, found = answer("loss", "--snapshot", path)
+    _, found = response("loss", "--snapshot", path)
     assert next((each["value"], each["without_place"]) for each in found["domains"]) == ("c", 2)
     assert [
-        each["value"] for each in answer("loss", "--only", "a", "--only", "b", "--snapshot", path)[1]["domains"]
+        each["value"] for each in response("loss", "--only", "a", "--only", "b", "--snapshot", path)[1]["domains"]
     ] == [
         "a",
         "b",
@@ -82,12 +82,12 @@ def test_the_worst_is_first_and_only_chooses(tmp_path: Path) -> None:
 def test_domains_are_of_any_label(tmp_path: Path, by: str, domains: int) -> None:
     racks = [each.label("rack", rack) for each, rack in zip(NODES, "112", strict=True)]
     path = dump(tmp_path, *racks, *PODS)
-    assert len(answer("loss", "--by", by, "--snapshot", path)[1]["domains"]) == domains
+    assert len(response("loss", "--by", by, "--snapshot", path)[1]["domains"]) == domains
 
 
 def test_nodes_without_the_label_stay(tmp_path: Path) -> None:
     path = dump(tmp_path, *NODES[:2], NODES[2].without_label(ZONE), *PODS)
-    assert answer("loss", "--snapshot", path)[1]["nodes_without_key"] == 1
+    assert response("loss", "--snapshot", path)[1]["nodes_without_key"] == 1
     assert f"1 node without {ZONE} stays." in " ".join(ask("loss", "--snapshot", path).stdout.split())
 
 

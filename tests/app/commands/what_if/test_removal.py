@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.commands.what_if.asking import answer, ask, budget, deployment, dump, node, replica
+from tests.app.commands.what_if.asking import ask, budget, deployment, dump, node, replica, response
 from tests.builders import Object, PodBuilder, make_pod
 
 NODES = [node("n1"), node("n2"), node("n3")]
@@ -39,7 +39,7 @@ SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 )
 def test_a_pod_may_keep_its_node(tmp_path: Path, pod: PodBuilder | Object, why: str) -> None:
     path = dump(tmp_path, *NODES, pod, deployment())
-    status, found = answer("removal", "n1", "--snapshot", path)
+    status, found = response("removal", "n1", "--snapshot", path)
     (removal,) = found["nodes"]
     assert (status, removal["can_go"], removal["why"]) == (int(bool(why)), not why, why)
 
@@ -47,7 +47,7 @@ def test_a_pod_may_keep_its_node(tmp_path: Path, pod: PodBuilder | Object, why: 
 @pytest.mark.parametrize(("allowed", "can_go"), [(0, False), (1, True)])
 def test_a_budget_may_keep_a_node(tmp_path: Path, allowed: int, *, can_go: bool) -> None:
     path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), deployment(), budget("web", allowed))
-    _, found = answer("removal", "n1", "--snapshot", path)
+    _, found = response("removal", "n1", "--snapshot", path)
     assert found["nodes"][0]["can_go"] == can_go
     assert (not can_go) == ("shop/web" in found["nodes"][0]["why"])
 
@@ -65,11 +65,11 @@ def test_a_pod_without_another_place_keeps_its_node(tmp_path: Path) -> None:
 def test_what_can_go_together_and_what_it_saves(tmp_path: Path) -> None:
     pods = [replica(f"web-1a-{each}", f"n{each}", "2") for each in (1, 2, 3)]
     path = dump(tmp_path, *NODES, *pods, deployment(cpu="2"))
-    _, found = answer("removal", "--snapshot", path)
+    _, found = response("removal", "--snapshot", path)
     assert [each["can_go"] for each in found["nodes"]] == [True, True, True]
     assert len(found["together"]) == 1  # 6 cpu need two nodes of 4
     assert found["saved"] == {"cpu": 4000, "memory": 8 * 1024**3}
-    assert answer("removal", "--tries", "0", "--snapshot", path)[1]["together"] == []
+    assert response("removal", "--tries", "0", "--snapshot", path)[1]["together"] == []
 
 
 @pytest.mark.parametrize(("nodes", "status"), [(("n2", "n3"), 0), (("n1", "n2"), 1), ((), 0)])

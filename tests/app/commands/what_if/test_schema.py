@@ -7,7 +7,7 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from tests.app.commands.what_if.asking import answer, ask, deployment, dump, node, replica
+from tests.app.commands.what_if.asking import ask, deployment, dump, node, replica, response
 
 SCHEMA = json.loads(Path("docs/schemas/what-if.json").read_text("utf-8"))
 JOB = yaml.safe_load(Path("docs/examples/zones.yaml").read_text("utf-8"))
@@ -24,7 +24,7 @@ JOB = yaml.safe_load(Path("docs/examples/zones.yaml").read_text("utf-8"))
     ],
 )
 def test_an_answer_is_of_the_schema(words: str) -> None:
-    _, found = answer(*words.split(), "--demo")
+    _, found = response(*words.split(), "--demo")
     titled = {each["title"]: each["$ref"] for each in SCHEMA["oneOf"]}
     schema = {"$ref": titled[words.split(maxsplit=1)[0]], "$defs": SCHEMA["$defs"]}
     jsonschema_rs.validator_for(schema).validate(found)

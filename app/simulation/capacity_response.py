@@ -1,4 +1,4 @@
-"""The answer to how many more pods fit."""
+"""The response to how many more pods fit."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from app.simulation.assumptions import Assumptions
 from core.simulation.capacity import Capacity
 
 
-class CapacityAnswer(msgspec.Struct, frozen=True):
+class CapacityResponse(msgspec.Struct, frozen=True):
     """How many more pods fit, after those that are pending now."""
 
     of: Sequence[str]
     """What the replicas are of: KIND NAMESPACE/NAME. Empty: only the pending pods are asked about."""
-    asked: int | None
+    requested: int | None
     """How many were asked for. None: as many as fit."""
     enough: bool
     """Whether at least that many fit in every order; without a number, whether one does; without replicas, whether all
@@ -22,7 +22,9 @@ class CapacityAnswer(msgspec.Struct, frozen=True):
     assumed: Assumptions
 
 
-def capacity_answer(of: Sequence[str], asked: int | None, found: Capacity, assumed: Assumptions) -> CapacityAnswer:
-    """Return the answer."""
-    enough = found.least >= (1 if asked is None else asked) if of else not found.pending_unplaced
-    return CapacityAnswer(of, asked, enough, found, assumed)
+def capacity_response(
+    of: Sequence[str], requested: int | None, found: Capacity, assumed: Assumptions
+) -> CapacityResponse:
+    """Return the response."""
+    enough = found.least >= (1 if requested is None else requested) if of else not found.pending_unplaced
+    return CapacityResponse(of, requested, enough, found, assumed)

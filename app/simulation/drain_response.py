@@ -1,4 +1,4 @@
-"""The answer to a drain: what kubectl would refuse, evict and leave, and where the pods would go.
+"""The response to a drain: what kubectl would refuse, evict and leave, and where the pods would go.
 
 Source of the messages: k8s.io/kubectl v1.37 pkg/drain/filters.go.
 """
@@ -12,7 +12,7 @@ from app.simulation.assumptions import Assumptions
 from core.simulation.drain import DELETE_LOCAL_DATA, FORCE, IGNORE_DAEMON_SETS, Drain, DrainedPod
 from core.simulation.moves import Workload
 
-_REFUSED: Final[Mapping[str, str]] = {
+_MESSAGES: Final[Mapping[str, str]] = {
     IGNORE_DAEMON_SETS: f"cannot delete DaemonSet-managed Pods (use {IGNORE_DAEMON_SETS} to ignore)",
     DELETE_LOCAL_DATA: f"cannot delete Pods with local storage (use {DELETE_LOCAL_DATA} to override)",
     FORCE: f"cannot delete Pods that declare no controller (use {FORCE} to override)",
@@ -20,7 +20,7 @@ _REFUSED: Final[Mapping[str, str]] = {
 """Flag -> what kubectl says without it, in the order of its filters."""
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class KubectlRejection(msgspec.Struct, frozen=True):
     """Why kubectl would not begin to drain the nodes of some pods."""
 
     message: str
@@ -29,7 +29,7 @@ class Refusal(msgspec.Struct, frozen=True):
     """NAMESPACE/NAME"""
 
 
-class DrainAnswer(msgspec.Struct, frozen=True):
+class DrainResponse(msgspec.Struct, frozen=True):
     """What a drain does."""
 
     ok: bool
@@ -38,7 +38,7 @@ class DrainAnswer(msgspec.Struct, frozen=True):
     """In the order in which they are drained."""
     command: str
     """The command that drains them, with all flags that it needs."""
-    refusals: Sequence[Refusal]
+    rejections: Sequence[KubectlRejection]
     pods: Sequence[DrainedPod]
     """The pods on the nodes: those that are never evicted, then those without a place, the others, and at last those
     that stay. What becomes of them is as if the flags were given."""
@@ -51,15 +51,15 @@ class DrainAnswer(msgspec.Struct, frozen=True):
     assumed: Assumptions
 
 
-def drain_answer(drain: Drain, flags: Collection[str], assumed: Assumptions) -> DrainAnswer:
-    """Return the answer. `flags` are those that are given to kubectl."""
-    refusals = _refusals(drain.pods, flags)
-    needed = [flag for flag in _REFUSED if flag in drain.needs]
-    return DrainAnswer(
-        ok=not (refusals or drain.blocked or drain.unplaced),
+def drain_response(drain: Drain, flags: Collection[str], assumed: Assumptions) -> DrainResponse:
+    """Return the response. `flags` are those that are given to kubectl."""
+    rejections = _rejections(drain.pods, flags)
+    needed = [flag for flag in _MESSAGES if flag in drain.needs]
+    return DrainResponse(
+        ok=not (rejections or drain.blocked or drain.unplaced),
         nodes=drain.nodes,
         command=" ".join(["kubectl drain", *drain.nodes, *needed]),
-        refusals=refusals,
+        rejections=rejections,
         pods=drain.pods,
         rounds=drain.rounds,
         workloads=drain.workloads,
@@ -68,11 +68,13 @@ def drain_answer(drain: Drain, flags: Collection[str], assumed: Assumptions) -> 
     )
 
 
-def _refusals(pods: Sequence[DrainedPod], flags: Collection[str]) -> list[Refusal]:
+def _rejections(pods: Sequence[DrainedPod], flags: Collection[str]) -> list[KubectlRejection]:
     """Return what kubectl says. A filter that refuses a pod ends its examination (filterPods in drain.go)."""
-    refused: dict[str, list[str]] = {}
+    rejected: dict[str, list[str]] = {}
     for pod in pods:
-        lacking = [flag for flag in _REFUSED if flag in pod.needs and flag not in flags]
+        lacking = [flag for flag in _MESSAGES if flag in pod.needs and flag not in flags]
         if lacking:
-            refused.setdefault(lacking[0], []).append(pod.move.pod)
-    return [Refusal(message, sorted(refused[flag])) for flag, message in _REFUSED.items() if flag in refused]
+            rejected.setdefault(lacking[0], []).append(pod.move.pod)
+    return [
+        KubectlRejection(message, sorted(rejected[flag])) for flag, message in _MESSAGES.items() if flag in rejected
+    ]

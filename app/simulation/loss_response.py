@@ -1,4 +1,4 @@
-"""The answer to a loss: which zone can fail, what its workloads keep, and which pods find no place."""
+"""The response to a loss: which zone can fail, what its workloads keep, and which pods find no place."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from core.simulation.moves import Move, Workload
 from core.simulation.placing import Fate
 
 LEFT_OUT: Final = (
-    "pods stay on a node that does not answer for the 300 s that they tolerate it",
+    "pods stay on a node that does not response for the 300 s that they tolerate it",
     "the node lifecycle controller evicts at a limited rate, and not at all where every zone is down",
     "a replica of a StatefulSet waits until the object of its node is deleted, or is marked out-of-service",
 )
@@ -23,7 +23,7 @@ plugin/pkg/admission/defaulttolerationseconds/admission.go.
 """
 
 
-class DomainAnswer(msgspec.Struct, frozen=True):
+class DomainResponse(msgspec.Struct, frozen=True):
     """The loss of one domain, in the state of its nodes that is worse."""
 
     value: str
@@ -32,7 +32,7 @@ class DomainAnswer(msgspec.Struct, frozen=True):
     """Whether every pod that comes again finds a place, in every order, and with the nodes in either state."""
     nodes: Sequence[str]
     state: NodeState
-    """`out`: the nodes are there and do not answer. `removed`: there are no such nodes."""
+    """`out`: the nodes are there and do not response. `removed`: there are no such nodes."""
     without_place: int
     """Pods that find no place, in some order."""
     unknown: int
@@ -43,13 +43,13 @@ class DomainAnswer(msgspec.Struct, frozen=True):
     """One for each pod there, those without a place first."""
 
 
-class LossAnswer(msgspec.Struct, frozen=True):
+class LossResponse(msgspec.Struct, frozen=True):
     """The loss of each domain of a topology key by itself."""
 
     topology_key: str
     survived: bool
     """Whether the cluster survives the loss of any one domain."""
-    domains: Sequence[DomainAnswer]
+    domains: Sequence[DomainResponse]
     """The worst first."""
     nodes_without_key: int
     """Nodes that are in no domain."""
@@ -58,9 +58,9 @@ class LossAnswer(msgspec.Struct, frozen=True):
     assumed: Assumptions
 
 
-def loss_answer(loss: Loss, assumed: Assumptions) -> LossAnswer:
-    """Return the answer."""
-    return LossAnswer(
+def loss_response(loss: Loss, assumed: Assumptions) -> LossResponse:
+    """Return the response."""
+    return LossResponse(
         topology_key=loss.topology_key,
         survived=loss.is_survived,
         domains=[_domain(each) for each in loss.domains],
@@ -70,9 +70,9 @@ def loss_answer(loss: Loss, assumed: Assumptions) -> LossAnswer:
     )
 
 
-def _domain(loss: DomainLoss) -> DomainAnswer:
+def _domain(loss: DomainLoss) -> DomainResponse:
     unplaced = loss.worse.unplaced
-    return DomainAnswer(
+    return DomainResponse(
         value=loss.value,
         survived=loss.is_survived,
         nodes=loss.nodes,

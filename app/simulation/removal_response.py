@@ -1,4 +1,4 @@
-"""The answer to which nodes could go."""
+"""The response to which nodes could go."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from app.simulation.assumptions import Assumptions
 from core.simulation.removal import NodeRemoval, Removal
 
 
-class RemovalAnswer(msgspec.Struct, frozen=True):
+class RemovalResponse(msgspec.Struct, frozen=True):
     """Which nodes could go, each by itself and together."""
 
     nodes: Sequence[NodeRemoval]
@@ -20,6 +20,6 @@ class RemovalAnswer(msgspec.Struct, frozen=True):
     assumed: Assumptions
 
 
-def removal_answer(removal: Removal, assumed: Assumptions) -> RemovalAnswer:
-    """Return the answer."""
-    return RemovalAnswer(removal.nodes, removal.together, removal.saved, assumed)
+def removal_response(removal: Removal, assumed: Assumptions) -> RemovalResponse:
+    """Return the response."""
+    return RemovalResponse(removal.nodes, removal.together, removal.saved, assumed)
