@@ -270,7 +270,7 @@ def _events_of(lines: Iterable[bytes], state: ResourceState) -> Iterator[WatchEv
 async def watch_events(
     chunks: AsyncIterator[bytes], state: ResourceState, turns: LoopShare
 ) -> AsyncGenerator[Iterator[WatchEvent], None]:
-    """Yield the events of a stream up to its end, some at once, and count them.
+    """Yield the events of a stream up to its end, some at once, and count them. Events that were not read come again.
 
     Raises BrokenWatchError, also for an ERROR event. The iterators of events raise it, too.
     """
@@ -281,7 +281,9 @@ async def watch_events(
         except LineTooLongError as error:
             raise GarbledWatchError(f"{state.resource.path}: {error}") from None
         for begin in range(0, len(lines), _LINES_AT_ONCE):
-            yield _events_of(lines[begin : begin + _LINES_AT_ONCE], state)
+            events = _events_of(lines[begin : begin + _LINES_AT_ONCE], state)
+            yield events
+            yield events  # the rest, for whoever stopped reading at the end of the initial events
             if turns.over:
                 await turns.checkpoint()
     if splitter.unfinished:

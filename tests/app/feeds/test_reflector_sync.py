@@ -49,6 +49,19 @@ async def test_one_request_syncs_and_follows(server: FakeApiServer) -> None:
             assert following.counts(kind) == Counts({"watch-list": 1})
 
 
+@scenario()
+async def test_what_comes_in_one_piece_with_the_end_of_the_initial_events_is_applied(server: FakeApiServer) -> None:
+    ghost = b'{"metadata":{"name":"ghost","namespace":"default","uid":"u","resourceVersion":"1"}}'
+    end = b'{"metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}'
+    events = ((b"ADDED", ghost), (b"BOOKMARK", end), (b"DELETED", ghost))
+    lines = [b'{"type":"%s","object":%s}' % event for event in events]
+    server.faults.add(SendLine(b"\n".join(lines)), PODS, "watch-list")
+    async with Following(server, Pod) as following:
+        await following.until(lambda: following.states[Pod].events["DELETED"] == 1, "deleted")
+        await following.until_equal()
+        assert following.counts() == Counts({"watch-list": 1})
+
+
 @pytest.mark.parametrize(
     ("action", "expected"),
     [

@@ -1,6 +1,7 @@
 """Bytes to events and pages: lines, the envelopes of lists and watches, and turns on the event loop."""
 
 import asyncio
+import itertools
 import tracemalloc
 from collections.abc import AsyncIterator, Sequence
 
@@ -209,6 +210,19 @@ def test_many_events_in_one_chunk_let_others_run_in_between(monkeypatch: pytest.
 
     assert asyncio.run(read()) == 10
     assert len(ran) >= 9
+
+
+def test_events_that_were_not_read_come_with_the_next_ones() -> None:
+    async def stream() -> AsyncIterator[bytes]:
+        yield ADDED + MODIFIED + ADDED
+        yield MODIFIED
+
+    async def read() -> list[str]:
+        events = watch_events(stream(), ResourceState(RESOURCES[Pod]), LoopShare())
+        first = [event.type for event in itertools.islice(await anext(events), 1)]
+        return first + [event.type async for some in events for event in some]
+
+    assert asyncio.run(read()) == ["ADDED", "MODIFIED", "ADDED", "MODIFIED"]
 
 
 def test_a_bookmark_is_read_or_the_watch_is_garbled() -> None:

@@ -202,6 +202,13 @@ FAULTS: Final = (
         tests=("feeds/test_stream.py",),
     ),
     Fault(
+        id="events-behind-the-initial-ones-lost",
+        breaks="Events that arrive in one piece with the end of the initial ones are never applied.",
+        old="            yield events\n            yield events  # the rest",
+        new="            yield events  # the rest",
+        tests=("feeds/test_stream.py", "test_reflector_sync.py"),
+    ),
+    Fault(
         id="endless-line-taken",
         breaks="A line without end takes all memory.",
         old="if len(self._unfinished) > MAX_LINE_BYTES or (lines and len(lines[0]) > MAX_LINE_BYTES):",
