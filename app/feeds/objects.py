@@ -8,7 +8,6 @@ import asyncio
 import gc
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
@@ -52,7 +51,7 @@ class KnownObjects:
 
     def __init__(self, apply: Callable[[ClusterEvent], None]) -> None:
         # namespace or "" -> name -> object. Its name is the key: the texts of full names would take 80 bytes a pod.
-        self._objects: defaultdict[str, dict[str, Object]] = defaultdict(dict)
+        self._objects: dict[str, dict[str, Object]] = {}  # without empty ones: namespaces come and go
         self._number = 0
         self._apply = apply
 
@@ -64,7 +63,7 @@ class KnownObjects:
 
     def _named(self, full_name: str) -> Object | None:
         namespace, _, name = full_name.rpartition("/")
-        return self._objects[namespace].get(name)
+        return self._objects.get(namespace, {}).get(name)
 
     def of_version(self, full_name: str, uid: str, resource_version: str) -> Object | None:
         """Return an object if it is known in this version."""
@@ -89,14 +88,17 @@ class KnownObjects:
             return  # keep the known object, or there would be two of each object after a list
         else:
             self._apply(ClusterEvent("Update", stored))
-        self._objects[name.rpartition("/")[0]][stored.name] = stored
+        self._objects.setdefault(name.rpartition("/")[0], {})[stored.name] = stored
 
     def drop(self, full_name: str, uid: str = "") -> None:
         """Apply a deletion. With a uid, only if the known object has it. `apply` gets the object's last known state."""
         known = self._named(full_name)
         if known is not None and uid in {"", known.uid}:
             self._apply(ClusterEvent("Delete", known))
-            del self._objects[full_name.rpartition("/")[0]][known.name]
+            namespace = full_name.rpartition("/")[0]
+            del self._objects[namespace][known.name]
+            if not self._objects[namespace]:
+                del self._objects[namespace]
             self._number -= 1
 
     def drop_predecessor(self, full_name: str, uid: str) -> None:
@@ -116,7 +118,11 @@ class KnownObjects:
         The last known state of an object stays if it could not be decoded. No other change may be applied between the
         steps.
         """
-        present = {each.uid or each.full_name for each in listing.objects} - listing.removed if self else ()
+        present = set[str]()
+        for stored in listing.objects if self else ():
+            present.add(stored.uid or stored.full_name)
+            yield
+        present -= listing.removed
         for known in list(self):
             name = known.full_name
             if name in listing.unreadable:

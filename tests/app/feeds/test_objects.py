@@ -2,6 +2,7 @@
 
 import json
 import logging
+import tracemalloc
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -97,6 +98,21 @@ def pods_known(*objects: Pod) -> KnownObjects:
     for each in objects:
         known.put(each)
     return known
+
+
+def test_namespaces_that_came_and_went_take_no_memory() -> None:
+    known = pods_known(Pod("u", "stays", "p"))
+    tracemalloc.start()
+    try:
+        for number in range(2_000):
+            assert known.of_version(f"other-{number}/p", "u", "7") is None
+            known.put(Pod("v", f"ci-{number}", "p"))
+            known.drop(f"ci-{number}/p")
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 50_000
+    assert [each.full_name for each in known] == ["stays/p"]
 
 
 def test_an_object_of_a_known_version_is_not_read_again() -> None:
@@ -352,4 +368,4 @@ def test_a_replacement_tells_what_differs(
 def test_a_replacement_pauses_after_each_object_that_is_looked_at(reported: Reported) -> None:
     known = knowing(reported, A1, B1)
     seen = [reported.take() for _ in known.replace(listed((B1, C1), {}))]
-    assert seen == [[("Delete", A1)], [], [], [("Add", C1)]]
+    assert seen == [[], [], [("Delete", A1)], [], [], [("Add", C1)]]  # first, each that is listed is remembered
