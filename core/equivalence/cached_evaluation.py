@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 import numpy as np
 
-from core.equivalence.classes import NOT_STORED, ClassEntry, Unfit
+from core.equivalence.classes import NOT_STORED, ClassEntry, Places, Unfit
 from core.equivalence.ranking import NEVER, PASSED, RankRequest
 from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Row, cacheable_codes, counters_unchanged
 from core.equivalence.validity import Validities, Validity
@@ -95,11 +95,12 @@ class CachedEvaluation:
             first = self._first_failing(filters, batch) if is_complete and unfit is not None else None
             last = 0 if first is None else int(first.max())
             entry.unfit = Unfit(now, batch.slots, verdicts, first, last) if is_complete else NOT_STORED
+            self._cache.update_size(entry)
         return verdicts
 
-    def _first_failing(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> IntpArray | None:
+    def _first_failing(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Places | None:
         """Return the place of the first filter that fails, by node. None: a PreFilter fails everywhere."""
-        first = np.full(len(batch), -1, np.intp)
+        first = np.full(len(batch), -1, np.int8)
         for place, plugin in enumerate(filters):
             verdicts = self.verdicts(plugin, batch)
             if verdicts is not None and verdicts.of_pre_filter:

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
 import msgspec
+import numpy as np
 
 from core.equivalence.ranking import NEVER, NO_RANKING, NO_SLOTS
 from core.equivalence.rows import FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
@@ -112,13 +113,17 @@ KEY_FACTOR: Final = 4
 """Bytes of a pod's fields in memory per byte of their text: 3.5 to 5. The text may have a megabyte."""
 
 
+Places: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int8]]
+"""Places in the list of filters."""
+
+
 class Unfit(msgspec.Struct, gc=False):
     """The verdicts on nodes of which none fits, at a time of the cache."""
 
     at: int
     slots: IntpArray
     verdicts: Verdicts
-    first: IntpArray | None = None
+    first: Places | None = None
     """Place of the first filter that fails, by node. None: not known."""
     last: int = 0
     """The last of these places."""

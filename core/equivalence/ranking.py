@@ -155,7 +155,8 @@ class Ranking:
         raw = sum(last.by_position.nbytes for last in self.raw.values() if last.by_position is not None)
         of_a_byte = 1 + len(self.own) + len(self.passed)  # arrays with a byte a node; `fits` is the first
         totals = 0 if self.totals is None else self.totals.nbytes
-        self.nbytes = self.places.nbytes + self.sums.nbytes + of_a_byte * len(self.slots) + raw + totals
+        best = self.slots.nbytes  # at most
+        self.nbytes = self.places.nbytes + self.sums.nbytes + of_a_byte * len(self.slots) + raw + totals + best
 
     def positions_of(self, slots: Collection[int]) -> list[int]:
         """Return the positions of the ranked ones among these slots, in order."""
@@ -426,18 +427,18 @@ class Ranker:
             return False
         did_fit = [totals.item(position) != _UNFIT for position in positions]
         fits = [*map(ranking.fits_at, positions)]
-        sums = [*map(ranking.sums.item, positions)]
+        fitting = [*compress(positions, fits)]
+        sums = [*map(ranking.sums.item, fitting)]
         for plugin, weight, _ in self._other_scores:
-            now = raw.get(plugin.name)
-            if now is None:
+            if plugin.name not in raw:
                 continue
-            among = ranges[plugin.name]
-            if not among.stays(compress(before[plugin.name], did_fit), compress(now, fits)):
+            among, now = ranges[plugin.name], [*compress(raw[plugin.name], fits)]  # others may be beyond the range
+            if not among.stays(compress(before[plugin.name], did_fit), now):
                 return False
             scores = plugin.normalize(np.array((among.lowest, among.highest, *now))).tolist()[2:]
             sums = [total + weight * score for total, score in zip(sums, scores, strict=True)]
-        for position, fit, total in zip(positions, fits, sums, strict=True):
-            totals[position] = total if fit else _UNFIT
+        totals[positions] = _UNFIT
+        totals[fitting] = sums
         return True
 
     def _added_up(self, ranking: Ranking, request: RankRequest, *, with_ranges: bool) -> Int32Array:

@@ -123,13 +123,18 @@ class _Life:
 
 
 @settings(max_examples=tries(default=150, full=600))
-@given(st.lists(st.tuples(STEPS, st.integers(0, len(PODS) - 1)), min_size=10, max_size=40))
-def test_a_choice_is_the_fresh_one_after_every_change(steps: Sequence[tuple[Step, int]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.lists(STEPS, min_size=1, max_size=4), st.integers(0, len(PODS) - 1)), min_size=10, max_size=40
+    )
+)
+def test_a_choice_is_the_fresh_one_after_every_change(lives: Sequence[tuple[Sequence[Step], int]]) -> None:
     life = _Life()
     for pod in (*PODS, *PODS):  # asked about twice, so that each class has a ranking
         life.holds(pod)
-    for step, requested in steps:
-        life.takes(step)
+    for steps, requested in lives:
+        for step in steps:
+            life.takes(step)
         life.holds(PODS[requested])
     for pod in PODS:
         life.holds(pod)

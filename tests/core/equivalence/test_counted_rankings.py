@@ -142,6 +142,21 @@ def test_after_the_first_pod_of_a_domain_further_ones_change_no_verdict() -> Non
     assert cluster.choice() == "cd"
 
 
+def test_a_score_beyond_the_range_on_a_node_that_does_not_fit_changes_no_other() -> None:
+    requested = _web("p").preferred_affinity(WEIGHT, term(HOST, WEB))
+    cluster = _Cluster(requested.required_anti_affinity(term(HOST, labelled(app="db"))))
+    cluster.other.raw["a"] = 100
+    cluster.mirror.apply(ClusterEvent("Update", _node("c", "z")))
+    cluster.place("b", make_pod("db").label("app", "db"))
+    for number, name in enumerate("ddddaa"):
+        cluster.place(name, _web(f"{name}{number}"))
+        cluster.choice()
+    cluster.place("a", _web("another"))
+    for number in range(8):
+        cluster.place("b", _web(f"b{number}"))
+    assert cluster.choice() == "a", "three of four, and the other score"
+
+
 class _Counting(StatedPlugin):
     """States whether other nodes have changed."""
 

@@ -138,7 +138,8 @@ def test_a_class_that_fits_nowhere_counts_with_its_verdicts() -> None:
     assert entry.unfit is not None
     before = entry.update_size()
     entry.unfit = None
-    assert before - entry.update_size() == 3 * (1 + 8), "a code and the place of a filter by node"
+    assert before == rejected.cache.nbytes
+    assert before - entry.update_size() == 3 * (1 + 1), "a code and the place of a filter by node"
 
 
 def test_a_changed_node_that_fails_as_before_leaves_the_verdicts_as_they_are() -> None:
