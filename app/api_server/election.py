@@ -12,7 +12,8 @@ whole number of seconds. A release checks the present holder first, so that it c
 
 A new leader has to know when the last one made its last decision. The holder of an unchanged Lease made it within its
 own `renew_deadline` after the last renewal, so no later than that long after others saw the renewal. A holder that
-released its Lease made it before. It writes another duration if bindings of its decisions may still be under way.
+released its Lease made it before. Only if no binding of its decisions is under way, it writes a duration that other
+programs do not write when they release a Lease.
 """
 
 import math
@@ -120,10 +121,10 @@ Exchange: TypeAlias = Generator[Request, LeaseResponse, bool]
 
 _SAME_RATE: Final = 0.95
 """Share of the others' waiting time that the leader uses, because clocks run at different rates."""
-_LANDED: Final = 1
-"""Duration in a record without a holder, in seconds: all its decisions are bound or dropped. 0 would be invalid."""
-_UNDER_WAY: Final = 2
-"""The same, if bindings of its decisions may still be under way."""
+_LANDED: Final = 2
+"""Duration in a record without a holder, in seconds: all its decisions are bound or dropped."""
+_UNDER_WAY: Final = 1
+"""The same, if bindings of its decisions may still be under way, or nobody knows: as client-go writes it (release)."""
 
 
 class Election:
@@ -181,7 +182,7 @@ class Election:
         now = self._clock()
         date = micro_time(self._date())
         fresh = LeaseRecord(self.identity, self._duration, date, date)
-        if self._lease is not None and self._is_holder() and self._is_valid(now):
+        if stands and self._lease is not None and self._is_holder() and self._is_valid(now):
             # Update without a read: the Lease is most probably unchanged.
             response = yield Update(self._lease, self._renewal(fresh))
             if isinstance(response, Lease):
@@ -189,15 +190,15 @@ class Election:
         response = yield Get()
         if isinstance(response, Lease):
             self._see(response)
-        if not stands:
+        # Also if somebody has deleted the Lease: its holder leads until it learns of that.
+        is_anothers = self._observed.holder and not self._is_holder() and self._is_valid(now)
+        if not stands or is_anothers:
             return False
         # `decided_until` is set before the request, because its response may get lost.
         if response is Failure.ABSENT:
             self.decided_until = self._clock()
             response = yield Create(fresh)
         elif isinstance(response, Lease):
-            if self._observed.holder and self._is_valid(now) and not self._is_holder():
-                return False
             self.decided_until = self._last_decision()
             taken = msgspec.structs.replace(fresh, transitions=self._observed.transitions + 1)
             response = yield Update(response, self._renewal(fresh) if self._is_holder() else taken)

@@ -119,6 +119,7 @@ class Reflector:
             if not is_older(self._version or before, version):  # or newer: the object may have changed again
                 return True
             await asyncio.sleep(_LOOKS_EVERY)
+        log.warning("%s: listed, because the watch did not show a change within %g s", self.state.plural, _MARK_LATE)
         return False
 
     async def run(self) -> None:
@@ -141,7 +142,8 @@ class Reflector:
                 await self._wait(wait)
 
     def _interrupt(self) -> None:
-        if self._step_limit is not None:
+        # A step that is ending cannot be ended again.
+        if self._step_limit is not None and not self._step_limit.expired():
             self._step_limit.reschedule(asyncio.get_running_loop().time())
 
     async def _breakable_step(self) -> None:

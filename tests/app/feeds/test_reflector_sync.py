@@ -329,7 +329,7 @@ async def test_a_later_change_shows_the_mark_too(server: FakeApiServer) -> None:
 @pytest.mark.parametrize("why", ["failed", "unchanged", "not-shown", "went-back"])
 @scenario()
 async def test_a_mark_that_is_not_shown_is_replaced_by_a_sync(
-    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch, why: str
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, why: str
 ) -> None:
     monkeypatch.setattr(reflector, "_MARK_LATE", 0.2)
     mark = Mark(server)
@@ -352,7 +352,8 @@ async def test_a_mark_that_is_not_shown_is_replaced_by_a_sync(
         last = str(server.store.version - 1)
         write = {"failed": mark.fail, "unchanged": unchanged, "not-shown": mark.write, "went-back": went_back}[why]
         await following.watcher.catch_up(Pod, write)
-        assert mark.written == 1
+        late = "pods: listed, because the watch did not show a change within 0.2 s"
+        assert (mark.written, late in caplog.messages) == (1, why == "not-shown")
         assert following.mirror.get_pod(bound["metadata"]["uid"]) is not None
         assert following.counts().relists == {"asked": 1}
 
@@ -410,6 +411,19 @@ async def test_who_waits_no_more_changes_nothing_for_the_next(server: FakeApiSer
         await following.watcher.catch_up(Pod, None)
         assert first.cancelled()
         assert following.counts() == Counts(following.counts().requests, {}, {"asked": 2})
+        await following.until_equal()
+
+
+@scenario()
+async def test_two_that_ask_at_almost_the_same_time_get_a_sync(server: FakeApiServer) -> None:
+    async with followed(server, Pod) as following:
+        for turns in range(5):  # of the loop: in one of them, the watch that the first has interrupted is ending
+            await server.until_watching(PODS)
+            first = asyncio.create_task(following.watcher.catch_up(Pod, None))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await following.watcher.catch_up(Pod, None)
+            await first
         await following.until_equal()
 
 

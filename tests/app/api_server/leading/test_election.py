@@ -123,7 +123,7 @@ def test_a_released_lease_is_taken_at_once() -> None:
     setting.attempt(setting.b)
     setting.time.now = 1
     assert run(setting.a.release(), setting.store)
-    assert setting.record() == LeaseRecord("", 1, DATE.format(1), DATE.format(1), 0)
+    assert setting.record() == LeaseRecord("", 2, DATE.format(1), DATE.format(1), 0)
     assert not setting.a.holds()
     assert setting.attempt(setting.b)
     assert (setting.record().holder, setting.record().transitions) == ("b", 1)
@@ -173,7 +173,7 @@ def test_who_gives_the_lease_up_tells_whether_bindings_are_under_way(*, landed: 
     setting.attempt(setting.b)
     setting.time.now = 2
     run(setting.a.release(landed=landed), setting.store)
-    assert setting.record().seconds == (1 if landed else 2)
+    assert setting.record().seconds == (2 if landed else 1), "client-go writes 1, which must promise nothing"
     setting.time.now = 3
     assert setting.attempt(setting.b)
     assert setting.b.decided_until == until
@@ -220,6 +220,33 @@ def test_who_does_not_stand_sees_the_lease_and_takes_none() -> None:
     assert not run(setting.b.attempt(stands=False), setting.store)
     assert setting.record().holder == "a"
     assert setting.attempt(setting.b), "it need not see the lease for its duration again"
+
+
+def test_who_does_not_stand_does_not_renew_a_lease_that_it_has_lost() -> None:
+    setting = Setting()
+    setting.attempt(setting.a)
+    setting.time.now = 12
+    before = setting.record()
+    assert not setting.a.holds()
+    assert not run(setting.a.attempt(stands=False), setting.store)
+    assert (setting.record(), setting.a.holds()) == (before, False)
+    assert setting.attempt(setting.a)
+
+
+def test_a_lease_that_is_deleted_is_still_its_holders() -> None:
+    setting = Setting()
+    setting.attempt(setting.a)
+    setting.attempt(setting.b)
+    setting.store.lease = None
+    setting.time.now = 2
+    assert not setting.attempt(setting.b), "the holder does not know yet"
+    assert setting.a.holds()
+    assert setting.attempt(setting.a), "it makes the lease again"
+    setting.attempt(setting.b)
+    setting.store.lease = None
+    setting.time.now = 17
+    assert setting.attempt(setting.b)
+    assert setting.b.decided_until == 1017
 
 
 # The Lease.
