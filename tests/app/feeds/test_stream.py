@@ -220,7 +220,7 @@ def test_events_that_were_not_read_come_with_the_next_ones() -> None:
     async def read() -> list[str]:
         events = watch_events(stream(), ResourceState(RESOURCES[Pod]), LoopShare())
         first = [event.type for event in itertools.islice(await anext(events), 1)]
-        return first + [event.type async for some in events for event in some]
+        return [*first, *[event.type async for some in events for event in some]]
 
     assert asyncio.run(read()) == ["ADDED", "MODIFIED", "ADDED", "MODIFIED"]
 
