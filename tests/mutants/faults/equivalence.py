@@ -20,6 +20,13 @@ FAULTS: Final = (
         tests=("test_ranking.py",),
     ),
     Fault(
+        id="ranking-normalises-among-nodes-that-do-not-fit",
+        breaks="A changed node that does not fit has a score beyond the range of the others, which are scored by it.",
+        old="among.highest, *now))).tolist()[2:]",
+        new="among.highest, *now, *raw[plugin.name]))).tolist()[2 : 2 + len(now)]",
+        tests=("test_counted_rankings.py",),
+    ),
+    Fault(
         id="ranking-keeps-totals-of-other-nodes",
         breaks="A pod counts in a domain of several nodes, and only its own node is scored again.",
         old="        return not any(column.shares(slot) for column in self._by_column for slot in slots)",
