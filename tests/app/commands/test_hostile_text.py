@@ -88,11 +88,24 @@ def of_dump(*words: str) -> Runs:
     ]
 
 
+def what_if(*words: str) -> Runs:
+    return lambda at: [
+        *(
+            [*words, "--snapshot", at.dump, "--skip-invalid", "-o", output]
+            for output in ("table", "wide", "json", "yaml")
+        ),
+        [*words, "--snapshot", at.broken],
+        [*words, "--snapshot", at.dump, "--skip-invalid", "--scheduler-config", at.scheduler],
+        [*words, "--kubeconfig", at.kubeconfig, "--context", HOSTILE],
+    ]
+
+
 def both(*runs: Runs) -> Runs:
     return lambda at: [each for run in runs for each in run(at)]
 
 
 COMMANDS: Final[Mapping[str, Runs]] = {
+    "capacity": both(what_if("capacity", "-f", "MANIFEST"), what_if("capacity", f"shop/{HOSTILE}")),
     "config": lambda at: [
         ["config", "--config", at.settings],
         ["config", "--config", str(at.folder / HOSTILE)],
@@ -112,6 +125,7 @@ COMMANDS: Final[Mapping[str, Runs]] = {
         ["doctor", "--kubeconfig", at.kubeconfig, "--context", HOSTILE],
         ["doctor", "--scheduler-config", at.scheduler, "--extender", HOSTILE, "--config", at.settings],
     ],
+    "drain": both(what_if("drain", "n1"), what_if("drain", HOSTILE)),
     "explain": both(
         of_service("explain", f"shop/{HOSTILE}"),
         of_service("explain", "-f", "MANIFEST"),
@@ -121,11 +135,13 @@ COMMANDS: Final[Mapping[str, Runs]] = {
         lambda at: [["explain", "-f", at.manifest, "--snapshot", at.dump, "--scheduler-config", at.scheduler]],
     ),
     "filter": of_dump("filter", "--pod", "MANIFEST", "--nodes", HOSTILE),
+    "loss": both(what_if("loss", "--by", "zone"), what_if("loss", "--by", HOSTILE)),
     "pending": both(of_service("pending", "-n", HOSTILE), of_service("pending"), of_dump("pending")),
     "rbac": lambda at: (
         [["rbac", "--service-account", HOSTILE, "-o", output] for output in ("table", "yaml", "json", "name")]
         + [["rbac", "--leader-election", HOSTILE], ["rbac", "--config", at.settings], ["rbac", "--profile", HOSTILE]]
     ),
+    "removal": both(what_if("removal"), what_if("removal", HOSTILE)),
     "serve": lambda at: [
         ["serve", "--config", at.settings],
         ["serve", "--snapshot", at.broken],

@@ -108,10 +108,10 @@ def test_namespaces_that_came_and_went_take_no_memory() -> None:
             assert known.of_version(f"other-{number}/p", "u", "7") is None
             known.put(Pod("v", f"ci-{number}", "p"))
             known.drop(f"ci-{number}/p")
-        held, _ = tracemalloc.get_traced_memory()
+        allocated, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert held < 50_000
+    assert allocated < 50_000
     assert [each.full_name for each in known] == ["stays/p"]
 
 
