@@ -81,6 +81,8 @@ SETTLES = DEFAULTS.settle  # seconds
 # Seconds until another replica leads, with 3 s more than the bounds in `make bench`: here all programs share the CPUs.
 # The end of a replica waits 1 s for bindings.
 KILLED, TERMINATED = 9.0 + 3.0, 2.0 + 1.0 + SETTLES + 3.0
+LANDED = DEFAULTS.lease_renew_deadline / 0.95 + SETTLES
+"""Seconds after the last renewal of a leader, by the rates of clocks, at which its last bindings have landed."""
 BINDINGS_LATE = 2.5  # seconds: some are under way when the next leader has the Lease, and land while it settles
 
 
@@ -142,7 +144,8 @@ def test_the_leader_goes_and_bindings_of_its_decisions_are_under_way(
         f"{decisions(second)}"
     )
     assert under_way > 0
-    assert settled >= settles
+    # On a slow machine the Lease is taken when that time is over already: nothing is left to settle then.
+    assert settled >= settles or gap >= LANDED
     assert gap < most
     assert cluster.marked() == {"first", "second"}
     assert most_ready == 1
