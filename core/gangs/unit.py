@@ -119,7 +119,7 @@ def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool]) ->
 
 
 def to_place(rule: Rule, counts: Tally, reserved: int, incoming: Pod | None = None) -> tuple[Sequence[Pod], int]:
-    """Return the members to place together now, `asked` first, and how many members are missing.
+    """Return the members to place together now, `incoming` first, and how many members are missing.
 
     If the minimum is scheduled or reserved, there are no members to place. A group that has started does not wait for
     missing members.
