@@ -144,7 +144,7 @@ def benchmarks() -> str:
     reports = [report.read(path) for path in (LATEST, INTREE)]
     if reports[0].section("devices") is None:  # a run without Go, or before there was the section
         reports.append(report.read(DEVICES))
-    return "\n\n".join(part for given in reports for part in (*map(_section, _rendered(given)), _measured(given)))
+    return "\n\n".join(part for given in reports for part in (*map(_section, _rendered(given)), given.measured()))
 
 
 def _rendered(given: Report) -> Iterable[Section]:
@@ -189,11 +189,6 @@ def _ratio(ratio: Ratio) -> str:
     if ratio.low != ratio.high:
         value += f" ({short(ratio.low)} to {short(ratio.high)})"
     return f"{value}; {ratio.bound}{', missed' if ratio.missed else ''}" if ratio.bound else value
-
-
-def _measured(given: Report) -> str:
-    machine = ", ".join(f"{key} {value}" for key, value in given.machine.items())
-    return f"Measured on {given.date} by `{given.command}` at {given.commit or 'no commit'}: {machine}."
 
 
 def settings() -> str:

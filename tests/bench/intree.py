@@ -31,7 +31,7 @@ from tests.bench.command import Size
 from tests.bench.decisions import names_of, settle
 from tests.bench.intree_process import PROGRAM, InTree, difference, running
 from tests.bench.live import BenchError, say
-from tests.bench.report import INTREE, Ratio, Report, Rounds, Row, Section, section_text, write
+from tests.bench.report import INTREE, Ratio, Report, Rounds, Row, Section, made_now, section_text, write
 from tests.conformance.engine import decoded_pod, load
 from tests.core.decoded import counter_of
 from tests.core.profile_parts import affinity_profile
@@ -252,7 +252,7 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     if (size.nodes, size.pods) != (command.NODES, command.PODS):
         section = section.unbounded()
-    made = Report.made_now(" ".join(["python -m tests.bench.intree", *arguments]), [section])
+    made = Report(*made_now(" ".join(["python -m tests.bench.intree", *arguments])), [section])
     made = msgspec.structs.replace(made, machine={**made.machine, **described})
     say(", ".join(f"{key} {value}" for key, value in made.machine.items()))
     say(section_text(section))

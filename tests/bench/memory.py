@@ -42,4 +42,4 @@ if __name__ == "__main__":
     section = measure(SIZES)
     say(section_text(section))
     if sys.argv[1:] == ["--write"]:
-        report.write(Report.made_now("python -m tests.bench.memory --write", [section]), FILE)
+        report.write(Report(*report.made_now("python -m tests.bench.memory --write"), [section]), FILE)

@@ -216,20 +216,29 @@ class Section(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(self, rows=rows)
 
 
-class Report(msgspec.Struct, frozen=True):
+class Run(msgspec.Struct, frozen=True):
     """A run. `date` is the day in UTC, `commit` the checked-out commit, `machine` the machine of the figures."""
 
     date: str
     command: str
     commit: str
     machine: dict[str, str]
-    sections: list[Section]
 
-    @classmethod
-    def made_now(cls, command: str, sections: Sequence[Section]) -> "Report":
-        """Return a report of sections that were just measured on this machine."""
-        today = dt.datetime.now(dt.UTC).date().isoformat()
-        return cls(today, command, commit(), machine(), list(sections))
+    def measured(self, given: str = "") -> str:
+        """Return when, how and where that was, in a sentence. `given` follows the commit."""
+        machine = ", ".join(f"{key} {value}" for key, value in self.machine.items())
+        return f"Measured on {self.date} by `{self.command}` at {self.commit or 'no commit'}{given}: {machine}."
+
+
+def made_now(command: str) -> tuple[str, str, str, dict[str, str]]:
+    """Return the fields of a Run here and now."""
+    return dt.datetime.now(dt.UTC).date().isoformat(), command, commit(), machine()
+
+
+class Report(Run, frozen=True):
+    """A run of the benchmark."""
+
+    sections: list[Section]
 
     def section(self, name: str) -> Section | None:
         """Return a section, if it was measured."""

@@ -61,7 +61,7 @@ def measure(names: Iterable[str], size: Size, command: str, *, bounded: bool = T
         section = _alone(SECTIONS[name], size)
         sections.append(section if bounded else section.unbounded())
         say(f"\n{section_text(sections[-1])}\n  ({name}: {time.perf_counter() - began:.0f} s)")
-    return Report.made_now(command, sections)
+    return Report(*report.made_now(command), sections)
 
 
 def _alone(measure_section: Callable[[Size], Section], size: Size) -> Section:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import yaml
@@ -11,7 +12,8 @@ import yaml
 from app.api_server.lease_api import MARK
 from tests.app.server.balancer import Balancer, balancer
 from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, condition_of, pods_path
-from tests.e2e.control_plane import SCHEDULER_USER, ControlPlane
+from tests.e2e.binaries import MODULE, binaries, module_of
+from tests.e2e.control_plane import SCHEDULER_USER, ControlPlane, control_plane
 from tests.e2e.judges import rejections, violations
 from tests.e2e.kindred import BINDS, MANIFESTS, Kindred, grant, write_token
 from tests.e2e.programs import wait_until
@@ -194,3 +196,15 @@ class Cluster:
     def rejections(self) -> list[str]:
         """Return what kubelets would reject of the final state."""
         return rejections(self.api.items(NODES), self.pods())
+
+
+@contextmanager
+def cluster_of(release: str) -> Iterator[Cluster]:
+    """Start a control plane of a release of Kubernetes; without one, of that of tests/e2e/go. Raises BuildError."""
+    programs = binaries(module=module_of(release) if release else MODULE)
+    with TemporaryDirectory() as folder, control_plane(Path(folder), programs) as plane:
+        cluster = Cluster(plane, programs)
+        try:
+            yield cluster
+        finally:
+            cluster.stop_all()

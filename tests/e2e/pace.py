@@ -1,7 +1,7 @@
 """Pods that are created at a pace, and how long each waits until it is bound, as a watch shows it.
 
-A process of its own creates and watches: whoever measures meanwhile must not delay it. It creates each pod when it is
-due, whether earlier ones are bound or not, so a scheduler that falls behind does not slow down its own load.
+A separate process creates the pods and reads the watch, so the measuring program does not delay it. It creates each pod
+when it is due, whether earlier ones are bound or not. So a scheduler that falls behind does not slow down its own load.
 """
 
 import asyncio

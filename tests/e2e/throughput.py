@@ -14,7 +14,6 @@ import argparse
 import datetime as dt
 import re
 import sys
-import tempfile
 import threading
 import time
 from bisect import bisect_left
@@ -30,7 +29,7 @@ from typing import Final
 import httpx
 
 from tests.bench.live import Process, busy_seconds
-from tests.bench.report import percentile
+from tests.bench.report import made_now, percentile
 from tests.e2e.api import Manifest, pods_path
 from tests.e2e.binaries import (
     API_SERVER,
@@ -39,12 +38,9 @@ from tests.e2e.binaries import (
     RELEASES,
     SCHEDULER,
     BuildError,
-    binaries,
     kubernetes_version,
-    module_of,
 )
-from tests.e2e.cluster import Cluster
-from tests.e2e.control_plane import control_plane
+from tests.e2e.cluster import Cluster, cluster_of
 from tests.e2e.filled import SIZES, Size, fill
 from tests.e2e.kindred import Kindred
 from tests.e2e.load_shapes import GANG_SIZE, SHAPES, UNFIT, Shape, gang
@@ -396,19 +392,13 @@ def main(arguments: Sequence[str]) -> int:
     if plan.profiles is not None:
         plan.profiles.mkdir(parents=True, exist_ok=True)
     output, failed = output_of(options), list[str]()
-    programs = binaries(module=module_of(options.kubernetes) if options.kubernetes else MODULE)
-    with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs) as plane:
-        cluster = Cluster(plane, programs)
+    with cluster_of(options.kubernetes) as cluster:
         begin = time.monotonic()
         before = fill(cluster, size)
         _say(f"{size.nodes} nodes and {before} pods made in {time.monotonic() - begin:.0f} s")
-        run = Throughput.made_now(
-            " ".join(["python -m tests.e2e.throughput", *arguments]),
-            kubernetes=cluster.api.get("/version")["gitVersion"],
-            nodes=size.nodes,
-            pods_before=before,
-            settings=settings,
-        )
+        command = " ".join(["python -m tests.e2e.throughput", *arguments])
+        version = cluster.api.get("/version")["gitVersion"]
+        run = Throughput(*made_now(command), version, size.nodes, before, settings, [])
         for cell in measure(cluster, plan, failed):
             run.add(cell)
             if output is not None:

@@ -11,7 +11,6 @@ begins to fit, because a node gets the label that it selects. All programs share
 import argparse
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,9 +22,8 @@ import httpx
 
 from tests.bench import report
 from tests.e2e.api import NODES, Api, pods_path
-from tests.e2e.binaries import MODULE, BuildError, binaries, module_of
-from tests.e2e.cluster import NAMESPACE, Cluster
-from tests.e2e.control_plane import control_plane
+from tests.e2e.binaries import BuildError
+from tests.e2e.cluster import NAMESPACE, Cluster, cluster_of
 from tests.e2e.load_shapes import NODE, UNFIT
 from tests.e2e.pace import Pace, paced, waits
 from tests.e2e.programs import ProgramError, wait_until
@@ -167,12 +165,11 @@ def main(arguments: Sequence[str]) -> int:
     plan = Plan(options.waiting, options.seconds, options.settles, settings)
     backoffs = [{"podMaxBackoffSeconds": seconds} for seconds in options.max_backoff] or [{}]
     failed: list[str] = []
-    programs = binaries(module=module_of(options.kubernetes) if options.kubernetes else MODULE)
-    with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs) as plane:
-        cluster = Cluster(plane, programs)
+    with cluster_of(options.kubernetes) as cluster:
         cluster.api.create_all(NODES, [node(index, zones=1, allocatable=NODE) for index in range(options.nodes)])
         command = " ".join(["python -m tests.e2e.waiting", *arguments])
-        run = Waiting.made_now(command, cluster.api.get("/version")["gitVersion"], options.nodes)
+        version = cluster.api.get("/version")["gitVersion"]
+        run = Waiting(*report.made_now(command), version, options.nodes, [])
         for mode, fields in product(options.modes, backoffs):
             try:
                 for step in measure_mode(cluster, plan, replace(mode, fields=fields)):

@@ -10,11 +10,9 @@ last one gang gets a node of its own.
 import argparse
 import re
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import httpx
@@ -23,10 +21,9 @@ import msgspec
 from core.objects.groups import GROUP_LABEL, MINIMUM_ANNOTATION
 from tests.bench.live import Process
 from tests.e2e.api import NODES, Manifest
-from tests.e2e.binaries import API_SERVER, MODULE, SCHEDULER, BuildError, binaries, module_of
+from tests.e2e.binaries import API_SERVER, SCHEDULER, BuildError
 from tests.e2e.clocked import MARK, Calls
-from tests.e2e.cluster import PODS, Cluster
-from tests.e2e.control_plane import control_plane
+from tests.e2e.cluster import PODS, Cluster, cluster_of
 from tests.e2e.filled import SIZES, fill
 from tests.e2e.kindred import Kindred
 from tests.e2e.pace import Made, Pace, paced, waits
@@ -152,12 +149,6 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def config_of(options: argparse.Namespace, url: str) -> Mapping[str, Any]:
-    """Return the configuration of kube-scheduler."""
-    loaded = _MODE.config(url)
-    return {**loaded, "podMaxBackoffSeconds": options.max_backoff} if options.max_backoff else loaded
-
-
 def run(setting: Setting, options: argparse.Namespace) -> None:
     """Measure."""
     with paced(setting.cluster.plane, setting.singles("warm", 3.0)) as creating:
@@ -187,19 +178,15 @@ def run(setting: Setting, options: argparse.Namespace) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Measure. Return 0."""
     options = read_options(arguments)
-    programs = binaries(module=module_of(options.kubernetes) if options.kubernetes else MODULE)
-    with tempfile.TemporaryDirectory() as folder, control_plane(Path(folder), programs) as plane:
-        cluster = Cluster(plane, programs)
+    with cluster_of(options.kubernetes) as cluster:
         before = fill(cluster, SIZES[options.nodes])
         assign(cluster, _SHARED, range(options.members - 1))
         cluster.api.create(_PRIORITY_CLASSES, {"metadata": {"name": _SHARED}, "value": options.priority})
         say(f"{options.nodes} nodes, {before} pods, {cluster.api.get('/version')['gitVersion']}")
-        try:
-            kindred = cluster.start_kindred(_MODE.settings, module="tests.e2e.clocked")
-            scheduler = cluster.start_scheduler(config_of(options, kindred.url))
-            run(Setting(cluster, kindred, scheduler, options.rate), options)
-        finally:
-            cluster.stop_all()
+        mode = replace(_MODE, fields={"podMaxBackoffSeconds": options.max_backoff} if options.max_backoff else {})
+        kindred = cluster.start_kindred(mode.settings, module="tests.e2e.clocked")
+        scheduler = cluster.start_scheduler(mode.config(kindred.url))
+        run(Setting(cluster, kindred, scheduler, options.rate), options)
     return 0
 
 

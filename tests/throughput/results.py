@@ -1,6 +1,5 @@
 """What `python -m tests.e2e.throughput` measured, as values and as a JSON file: docs/bench/throughput-NODES.json."""
 
-import datetime as dt
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -52,29 +51,16 @@ class Cell(msgspec.Struct, frozen=True):
         return f"{self.pods_per_second:.1f} pods a second"
 
 
-class Throughput(msgspec.Struct, frozen=True):
-    """A run on one cluster. `date` is the day in UTC, `commit` what was checked out."""
+class Throughput(report.Run, frozen=True):
+    """A run on one cluster."""
 
-    date: str
-    command: str
-    commit: str
-    machine: dict[str, str]
     kubernetes: str
     nodes: int
     pods_before: int
     settings: dict[str, str]
     """Settings of Kindred that were given beside those of the mode."""
     cells: list[Cell]
-    steady: list[Steady] = []
-
-    @classmethod
-    def made_now(
-        cls, command: str, *, kubernetes: str, nodes: int, pods_before: int, settings: Mapping[str, str]
-    ) -> "Throughput":
-        """Return a run here and now, without a cell as yet."""
-        today = dt.datetime.now(dt.UTC).date().isoformat()
-        made = (today, command, report.commit(), report.machine())
-        return cls(*made, kubernetes, nodes, pods_before, dict(settings), [])
+    steady: list[Steady] = msgspec.field(default_factory=list)
 
     @property
     def shapes(self) -> list[str]:
@@ -213,11 +199,10 @@ def _failed(run: Throughput) -> Iterable[str]:
 
 def _measured(run: Throughput) -> str:
     given = f", with {' '.join(f'{name}={value}' for name, value in run.settings.items())}" if run.settings else ""
-    machine = ", ".join(f"{key} {value}" for key, value in run.machine.items())
     spent = [*(cell.cpu_ms for cell in run.cells), *(cell.cpu_ms for cell in run.steady)]
     shares = sorted(filter(None, map(_of_others, spent)))
     others = f" Other work had {shares[0]:.0%} to {shares[-1]:.0%} of the CPU time that was spent." if shares else ""
-    return f"Measured on {run.date} by `{run.command}` at {run.commit or 'no commit'}{given}: {machine}.{others}"
+    return f"{run.measured(given)}{others}"
 
 
 def _of_others(cpu_ms: Mapping[str, float]) -> float | None:

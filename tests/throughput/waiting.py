@@ -1,13 +1,11 @@
 """What `python -m tests.e2e.waiting` measured, as values and as a table."""
 
-import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from tests.bench import report
-from tests.bench.report import percentile, short
+from tests.bench.report import Run, percentile, short
 from tests.markdown import table
 from tests.throughput.results import PROGRAMS
 
@@ -48,22 +46,12 @@ class Step(msgspec.Struct, frozen=True):
     """From the change by which a waiting pod fits to its binding."""
 
 
-class Waiting(msgspec.Struct, frozen=True):
-    """A run on one cluster. `date` is the day in UTC, `commit` what was checked out."""
+class Waiting(Run, frozen=True):
+    """A run on one cluster."""
 
-    date: str
-    command: str
-    commit: str
-    machine: dict[str, str]
     kubernetes: str
     nodes: int
     steps: list[Step]
-
-    @classmethod
-    def made_now(cls, command: str, kubernetes: str, nodes: int) -> "Waiting":
-        """Return a run here and now, without a step as yet."""
-        today = dt.datetime.now(dt.UTC).date().isoformat()
-        return cls(today, command, report.commit(), report.machine(), kubernetes, nodes, [])
 
 
 def rendered(run: Waiting) -> str:
@@ -84,9 +72,4 @@ def rendered(run: Waiting) -> str:
         ]
         for step in sorted(run.steps, key=lambda step: step.waiting)
     ]
-    machine = ", ".join(f"{key} {value}" for key, value in run.machine.items())
-    return "\n\n".join([
-        f"{run.nodes:,} nodes, kube-scheduler {run.kubernetes}",
-        table(headings, rows),
-        f"Measured on {run.date} by `{run.command}` at {run.commit or 'no commit'}: {machine}.",
-    ])  # fmt: skip
+    return f"{run.nodes:,} nodes, kube-scheduler {run.kubernetes}\n\n{table(headings, rows)}\n\n{run.measured()}"
