@@ -315,9 +315,9 @@ class Ranker:
             totals = self._added_up(ranking, request, with_ranges=True)
         if ranking.arrays() != ranking.weighed:
             ranking.weigh()
-        highest = int(np.maximum.reduce(totals))  # 0.7 us less than `max`
-        ranking.highest, ranking.best = highest, (totals == highest).nonzero()[0]
-        return None if highest == _UNFIT else ranking.best
+        highest = ranking.highest = int(np.maximum.reduce(totals))  # 0.7 us less than `max`
+        ranking.best = NO_SLOTS if highest == _UNFIT else (totals == highest).nonzero()[0]
+        return ranking.best if len(ranking.best) else None
 
     def _own_filters_again(self, ranking: Ranking, part: RankRequest, positions: Sequence[int]) -> bool:
         """Run own filters again that may have changed on these nodes. False: see `refreshed`."""

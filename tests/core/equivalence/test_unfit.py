@@ -1,5 +1,7 @@
 """A class that fits nowhere: what is judged again, and which verdicts are kept."""
 
+import pytest
+
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.interface import Code, Status, Verdicts
 from core.framework.invalidation import Scope
@@ -60,6 +62,21 @@ class _Rejected:
 def statuses(verdicts: Verdicts | None) -> list[Status]:
     assert verdicts is not None
     return [verdicts.statuses[code] for code in verdicts.codes.tolist()]
+
+
+@pytest.mark.parametrize("filters", [1, 2])
+def test_nodes_that_are_full_are_not_chosen_at_the_next_request_either(filters: int) -> None:
+    rejected = _Rejected()
+    rejected.profile = Profile((rejected.first, rejected.second)[:filters], ((rejected.first, 1),))
+    rejected.first.stated = {}
+    for _ in range(3):
+        assert rejected.decided()[0] == ["a", "b", "c"]
+    rejected.first.stated = dict.fromkeys("abc", FULL)
+    for name in "abc":
+        rejected.mirror.assume(pod(f"on-{name}"), name, 0.0)
+    assert [rejected.decided()[0] for _ in range(3)] == [[]] * 3
+    evaluation, batch = rejected.cache.evaluation(pod("p")), rejected.mirror.all_nodes()
+    assert evaluation.best(rejected.profile.filters, rejected.profile.scores, batch) is None
 
 
 def test_while_nothing_changes_the_verdicts_are_the_same_object() -> None:
