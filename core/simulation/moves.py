@@ -12,7 +12,7 @@ from core.mirror.fork import Fork
 from core.objects.pod import Pod
 from core.simulation.facts import Facts, Leaving, bring_claims, zones_of_volumes
 from core.simulation.orders import Chance, Over, arrival, over_orders, ties
-from core.simulation.placing import Explain, Fate, Outcome, Placing, Schedulers, Steps
+from core.simulation.placing import Fate, Outcome, Placing, Schedulers, Steps
 
 
 class Basis(NamedTuple):
@@ -23,9 +23,6 @@ class Basis(NamedTuple):
     facts: Facts
     orders: int = 1
     """In how many orders of arrival and of ties it is tried, at least 1."""
-    explain: Explain | None = None
-    most_explained: int = 0
-    """How many rejections of the first order are explained."""
 
     def placing(self, fork: Fork, order: int, *, barred: Iterable[str] = ()) -> Placing:
         """Return what places pods in an order."""
@@ -35,8 +32,6 @@ class Basis(NamedTuple):
             self.schedulers,
             ties(self.mirror, order),
             barred=barred,
-            explain=self.explain if not order else None,
-            most_explained=self.most_explained,
             tries_preemption=not order,
         )
 
@@ -54,8 +49,6 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     why: str = ""
     """Why its fate is unknown."""
-    details: object = None
-    """The result of `Basis.explain`."""
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +141,6 @@ def rejected(outcome: Outcome) -> Rejected:
         victims=[each.full_name for each in outcome.victims],
         node=outcome.node,
         why=outcome.why,
-        details=None if rejection is None else rejection.details,
     )
 
 

@@ -17,7 +17,6 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from core.equivalence.cache import EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.framework.interface import Code, Verdicts
 from core.mirror.cluster import ClusterMirror
@@ -39,17 +38,10 @@ Choose: TypeAlias = Callable[[NodeBatch, IntpArray], int]
 
 
 class Scheduler(NamedTuple):
-    """The profile of a scheduler, and what evaluates pods by it."""
+    """The profile of a scheduler, and what evaluates pods by it, such as a cache that hears the mirror."""
 
     profile: Profile
     evaluate: Callable[[Pod], Evaluation]
-    is_new: Callable[[Pod], bool] = lambda _: False
-    """Whether nothing is stored yet for pods like this one."""
-
-    @classmethod
-    def cached(cls, profile: Profile, cache: EquivalenceCache) -> "Scheduler":
-        """Return a scheduler with a cache of its own, which hears the mirror."""
-        return cls(profile, cache.evaluation, lambda pod: cache.class_of(pod)[1] is None)
 
 
 Schedulers: TypeAlias = Mapping[str, Scheduler]
@@ -80,11 +72,6 @@ class Rejection(NamedTuple):
     """How many nodes were judged."""
     reasons: Mapping[str, int]
     """Reason -> number of nodes with it, most first, in the words of kube-scheduler."""
-    verdicts: Verdicts
-    batch: NodeBatch
-    """Valid in the block of the fork, until a node comes or goes."""
-    details: object = None
-    """The result of `Placing.explain`."""
 
 
 class Outcome(NamedTuple):
@@ -106,9 +93,6 @@ class Outcome(NamedTuple):
         """Whether it has a node."""
         return self.fate is Fate.PLACED
 
-
-Explain: TypeAlias = Callable[[Scheduler, Pod, NodeBatch, Verdicts], object]
-"""Explain why a pod fits nowhere, in the supposed state. It must leave no step in the fork."""
 
 _MOST_DRY_RUNS: Final = 20
 """Dry runs of preemption of one placing. One takes about 3 ms for each node."""
@@ -136,7 +120,7 @@ class Placing:
     """Places pods in a fork that the cache follows.
 
     Stale after the block of the fork. `barred` are nodes that no pod gets, though they stay what they are to the rules
-    that count pods by domain. `explain` is called for the first of alike pods that fit nowhere, `most_explained` times.
+    that count pods by domain.
     """
 
     def __init__(  # noqa: PLR0913  # where, by which rules, and what is wanted of it
@@ -147,8 +131,6 @@ class Placing:
         choose: Choose,
         *,
         barred: Iterable[str] = (),
-        explain: Explain | None = None,
-        most_explained: int = 0,
         tries_preemption: bool = True,
     ) -> None:
         self._mirror = mirror
@@ -156,8 +138,6 @@ class Placing:
         self._schedulers = schedulers
         self._choose = choose
         self._barred = frozenset(barred)
-        self._explain = explain
-        self._explanations_left = most_explained
         self._dry_runs_left = _MOST_DRY_RUNS if tries_preemption else 0
         self._lowest: int | None = None  # priority of any pod, once it is needed
         self._seen: set[object] = set()  # owners and labels of pods that were evaluated
@@ -213,8 +193,8 @@ class Placing:
             self._seen.add(key)
             return FreshEvaluation(self._mirror, pod)
         self._seen.add(key)
-        is_new, evaluation = scheduler.is_new(pod), scheduler.evaluate(pod)
-        if is_new:  # the ranking is made at the second call, which is then the one for this pod
+        evaluation = scheduler.evaluate(pod)
+        if more:  # the ranking is made at the second call, which is then the one for this pod
             profile = scheduler.profile.under(self._mirror.rules)
             evaluation.best(profile.filters, profile.scores, self.nodes())
         return evaluation
@@ -247,13 +227,9 @@ class Placing:
         return self._batch[1]
 
     def _rejected(self, scheduler: Scheduler, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> Outcome:
-        rejection = Rejection(len(batch), reasons_of(verdicts), verdicts, batch)
-        if self._explain is not None and self._explanations_left > 0:
-            self._explanations_left -= 1
-            rejection = rejection._replace(details=self._explain(scheduler, pod, batch, verdicts))
         node, victims = self._victims(scheduler, pod, batch, verdicts)
         fate = Fate.BY_PREEMPTION if victims else Fate.UNSCHEDULABLE
-        return Outcome(pod, fate, node, rejection, victims)
+        return Outcome(pod, fate, node, Rejection(len(batch), reasons_of(verdicts)), victims)
 
     def _victims(
         self, scheduler: Scheduler, pod: Pod, batch: NodeBatch, verdicts: Verdicts

@@ -55,7 +55,7 @@ class Bench:
         derive_states(profile, mirror)
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec", max_bytes=2**30))
         self._size = size
-        self.basis = Basis(mirror, {DEFAULT_SCHEDULER: Scheduler.cached(profile, cache)}, Copies())
+        self.basis = Basis(mirror, {DEFAULT_SCHEDULER: Scheduler(profile, cache.evaluation)}, Copies())
         settle()
 
     def drain(self, number: int) -> float:

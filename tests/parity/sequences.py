@@ -31,7 +31,7 @@ def places(case: V1) -> dict[str, str]:
     add_volumes(mirror, case)
     profile = full_profile()
     cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
-    basis = Basis(mirror, {DEFAULT_SCHEDULER: Scheduler.cached(profile, cache)}, MirrorFacts())
+    basis = Basis(mirror, {DEFAULT_SCHEDULER: Scheduler(profile, cache.evaluation)}, MirrorFacts())
     dump = mirror.dump()
     found = _places(basis, case)
     assert mirror.dump() == dump

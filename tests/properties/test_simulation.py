@@ -104,7 +104,7 @@ def test_each_pod_gets_the_node_that_a_plain_loop_gives_it_and_nothing_is_left(
         if not mirror.nodes.slots:
             return
         everything = [*arrival(coming, FIRST), *queue]
-        scheduler = Scheduler.cached(PROFILE, cache)
+        scheduler = Scheduler(PROFILE, cache.evaluation)
         placing = Placing(mirror, fork, {DEFAULT_SCHEDULER: scheduler}, ties(mirror, FIRST))
         size = data.draw(st.sampled_from((1, 2, len(everything))))  # what is known of a class lasts from part to part
         parts = [everything[at : at + size] for at in range(0, len(everything), size)]

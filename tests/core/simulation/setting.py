@@ -9,7 +9,7 @@ from core.mirror.fork import Fork
 from core.objects.pod import Pod
 from core.profile import full_profile
 from core.simulation.orders import FIRST, ties
-from core.simulation.placing import DEFAULT_SCHEDULER, Explain, Outcome, Placing, Scheduler, Schedulers, finished
+from core.simulation.placing import DEFAULT_SCHEDULER, Outcome, Placing, Scheduler, Schedulers, finished
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.core.decoded import pod_of
 from tests.core.mirror.audit import audit
@@ -34,19 +34,17 @@ def schedulers(mirror: ClusterMirror) -> Schedulers:
     """Return the default scheduler, with a cache."""
     profile = full_profile()
     cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
-    return {DEFAULT_SCHEDULER: Scheduler.cached(profile, cache)}
+    return {DEFAULT_SCHEDULER: Scheduler(profile, cache.evaluation)}
 
 
-def placed(mirror: ClusterMirror, *pods: Pod | PodBuilder, explain: Explain | None = None) -> list[Outcome]:
+def placed(mirror: ClusterMirror, *pods: Pod | PodBuilder) -> list[Outcome]:
     """Place pods in order, the first node by name of equally good ones. Nothing is left of it."""
     queue = [each if isinstance(each, Pod) else pod_of(each) for each in pods]
-    return within(mirror, lambda fork: _placed(mirror, fork, queue, explain))
+    return within(mirror, lambda fork: _placed(mirror, fork, queue))
 
 
-def _placed(mirror: ClusterMirror, fork: Fork, queue: Sequence[Pod], explain: Explain | None) -> list[Outcome]:
-    choose = ties(mirror, FIRST)
-    placing = Placing(mirror, fork, schedulers(mirror), choose, explain=explain, most_explained=1)
-    return finished(placing.place(queue))
+def _placed(mirror: ClusterMirror, fork: Fork, queue: Sequence[Pod]) -> list[Outcome]:
+    return finished(Placing(mirror, fork, schedulers(mirror), ties(mirror, FIRST)).place(queue))
 
 
 def within(mirror: ClusterMirror, do: Callable[[Fork], T]) -> T:
