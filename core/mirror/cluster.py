@@ -212,7 +212,7 @@ class ClusterMirror:
     def pods_on(self, node: str) -> list[Pod]:
         """Return the pods on a node, known or not, in the order of their rows. Raises KeyError for an unused name.
 
-        Pods that a fork supposes gone are left out, and so are those that it supposes there.
+        Pods that a fork supposes gone from a known node are left out, and so are those that it supposes there.
         """
         info, slots = self.nodes.infos[node], self.pods.slot_of_row
         return [self.pods.pods[row] for row in sorted(info.rows) if slots[row] == info.slot]

@@ -207,9 +207,9 @@ class Fork:
         info = self._placement.nodes.infos.get(name)
         if info is None or info.node is None:
             raise ForkError(f"node {name} cannot be removed: there is no such node")
-        node, slot, order = info.node, info.slot, [*self._placement.nodes.slots]
+        node, slot, place = info.node, info.slot, [*self._placement.nodes.slots].index(name)
         rows = self._placement.take_out_node(info)
-        self._steps.append(_Step(partial(self._bring_node_back, node, slot, rows, order)))
+        self._steps.append(_Step(partial(self._bring_node_back, node, slot, rows, place)))
         pods = [self._placement.pods.pods[row] for row in rows]
         self._tell(*(PodChange(slot, pod, None) for pod in pods), NodeChange(slot, node, None))
 
@@ -285,7 +285,9 @@ class Fork:
         self._placement.withdraw_node(info)
         self._tell(*(PodChange(slot, pod, None) for pod in pods), NodeChange(slot, node, None))
 
-    def _bring_node_back(self, node: Node, slot: int, rows: Sequence[int], order: Sequence[str]) -> None:
+    def _bring_node_back(self, node: Node, slot: int, rows: Sequence[int], place: int) -> None:
+        order = [*self._placement.nodes.slots]
+        order.insert(place, node.name)
         self._placement.bring_node_back(node, slot, rows, order)
         pods = [self._placement.pods.pods[row] for row in rows]
         self._tell(NodeChange(slot, None, node), *(PodChange(slot, None, pod) for pod in pods))

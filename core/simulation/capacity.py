@@ -143,6 +143,7 @@ class _Filling:
         self._placing: Placing = basis.placing(fork, order)
         self._new = None if like is None else NewNodes(basis, fork, self._placing, like)
         self._placed: list[tuple[int, Outcome]] = []
+        self._counts: Counter[int] = Counter()  # template -> replicas so far
 
     def run(self, templates: Sequence[Template], number: int | None) -> Steps[_Run]:
         """Place pending pods, then replicas."""
@@ -153,25 +154,23 @@ class _Filling:
         turns = _turns(templates)
         while left > 0 and templates:
             size = min(left, _AT_ONCE) if len(templates) == 1 else 1
-            for template, pods, quota in self._next(templates, turns, size):
-                outcomes = yield from self._all(pods)
-                self._placed += [(template, each) for each in outcomes if each.is_placed]
-                left -= len(pods)
-                over = next((each for each in outcomes if not each.is_placed), None)
-                if over is not None or quota:
-                    stopped_at, why, left = template, None if over is None else rejected(over), 0
+            template = next(turns)
+            pods, quota = self._next(template, templates[template], size)
+            outcomes = yield from self._all(pods)
+            self._placed += [(template, each) for each in outcomes if each.is_placed]
+            self._counts[template] += len(pods)
+            left -= len(pods)
+            over = next((each for each in outcomes if not each.is_placed), None)
+            if over is not None or quota:
+                stopped_at, why, left = template, None if over is None else rejected(over), 0
         return self._finished(pending, stopped_at, why, "" if why is not None else quota)
 
-    def _next(
-        self, templates: Sequence[Template], turns: Iterator[int], size: int
-    ) -> Iterator[tuple[int, list[Pod], str]]:
-        """Yield the next replicas of one template, and the quota that allows no more after them."""
-        at = next(turns)
-        template = templates[at]
-        before = sum(each == at for each, _ in self._placed)
+    def _next(self, at: int, template: Template, size: int) -> tuple[list[Pod], str]:
+        """Return the next replicas of a template, and the quota that allows no more after them."""
+        before = self._counts[at]
         allowed = size if template.most is None else min(size, template.most - before)
         pods = [self._replica(at, template, before + each) for each in range(allowed)]
-        yield at, pods, template.quota or "a quota" if allowed < size else ""
+        return pods, template.quota or "a quota" if allowed < size else ""
 
     def _replica(self, at: int, template: Template, number: int) -> Pod:
         suffix = f"-{at}-{number}"

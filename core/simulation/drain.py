@@ -18,10 +18,10 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.kinds import ControllerRef, PodDisruptionBudget
 from core.objects.pod import Pod
-from core.simulation.facts import Leaving, bring_claims, leave
+from core.simulation.facts import Leaving, bring_claims, is_replaced, leave
 from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis, Move, Workload, move_of, owner_text, workloads
-from core.simulation.orders import arrival, over_orders
+from core.simulation.orders import Over, arrival, over_orders
 from core.simulation.placing import Outcome, Steps
 
 IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
@@ -97,7 +97,8 @@ def drain(basis: Basis, names: Sequence[str]) -> Steps[Drain]:
         for order in range(basis.orders):
             runs.append((yield from _Draining(basis, fork, order).run(pods)))
             fork.revert_to(savepoint)
-        drained = [each for name in names for each in _of_node(basis, pods[name], runs, frozenset(names))]
+        over, out = over_orders([run.outcomes for run in runs]), frozenset(names)
+        drained = [each for name in names for each in _of_node(basis, pods[name], runs, over, out)]
     counts = {owner: len(of_owner) for owner, of_owner in siblings.items()}
     return Drain(
         nodes=names,
@@ -197,8 +198,9 @@ def covering_budgets(mirror: ClusterMirror, pod: Pod) -> list[PodDisruptionBudge
     ]
 
 
-def _of_node(basis: Basis, pods: Sequence[Pod], runs: Sequence[_Run], out: frozenset[str]) -> list[DrainedPod]:
-    over = over_orders([run.outcomes for run in runs])
+def _of_node(
+    basis: Basis, pods: Sequence[Pod], runs: Sequence[_Run], over: Mapping[str, Over], out: frozenset[str]
+) -> list[DrainedPod]:
     found = [_drained(basis, pod, runs, move_of(basis.mirror, _leaving(pod, runs), over, out)) for pod in pods]
     return sorted(found, key=lambda each: (each.stays, not each.blocked, each.move.rejected is None, each.move.pod))
 
@@ -224,7 +226,7 @@ def _drained(basis: Basis, pod: Pod, runs: Sequence[_Run], move: Move) -> Draine
     )
 
 
-def _siblings(mirror: ClusterMirror, pods: Iterable[Pod]) -> dict[str, list[Pod]]:
+def _siblings(mirror: ClusterMirror, pods: Sequence[Pod]) -> dict[str, list[Pod]]:
     """Return owner -> its pods on known nodes, for the owners of some pods."""
     owners = {owner for pod in pods if (owner := owner_text(pod))}
     found: dict[str, list[Pod]] = {owner: [] for owner in owners}
@@ -232,7 +234,7 @@ def _siblings(mirror: ClusterMirror, pods: Iterable[Pod]) -> dict[str, list[Pod]
     for namespace in {pod.namespace for pod in pods if pod.controller is not None}:
         for pod in mirror.pods.in_namespace(namespace):
             controller = pod.controller
-            if controller is None or pod.terminating or pod.node_name not in mirror.nodes.slots:
+            if controller is None or is_replaced(pod) or pod.node_name not in mirror.nodes.slots:
                 continue
             if controller not in of_controller:
                 of_controller[controller] = owner_text(pod)

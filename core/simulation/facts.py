@@ -85,9 +85,7 @@ class MirrorFacts:
         owner = owner_of(pod)
         if owner is None:
             return UNMANAGED
-        if pod.terminating and owner.kind != _STATEFUL:
-            return REPLACED
-        return Again(copy_of_pod(pod), is_copy=True)
+        return REPLACED if is_replaced(pod) else Again(copy_of_pod(pod), is_copy=True)
 
     def of_pod(self, _pod: Pod) -> PodFacts:
         """Return the defaults."""
@@ -96,6 +94,11 @@ class MirrorFacts:
     def of_budget(self, _budget: PodDisruptionBudget) -> BudgetFacts:
         """Return the defaults."""
         return BudgetFacts()
+
+
+def is_replaced(pod: Pod) -> bool:
+    """Return whether a pod is being deleted, so that its controller has made another one. A StatefulSet waits."""
+    return pod.terminating and (pod.controller is None or pod.controller.kind != _STATEFUL)
 
 
 def copy_of_pod(pod: Pod, suffix: str = "") -> Pod:

@@ -10,7 +10,7 @@ from core.explaining.owners import owner_of
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.pod import Pod
-from core.simulation.facts import Facts, Leaving, bring_claims, zones_of_volumes
+from core.simulation.facts import REPLACED, Facts, Leaving, bring_claims, is_replaced, zones_of_volumes
 from core.simulation.orders import Chance, Over, arrival, over_orders, ties
 from core.simulation.placing import Fate, Outcome, Placing, Schedulers, Steps
 
@@ -168,7 +168,7 @@ def workloads(replicas: Mapping[str, int], moves: Iterable[Move]) -> list[Worklo
     """Return the owners with pods that leave, those that keep the smallest share of their replicas first."""
     left: dict[str, list[Move]] = {}
     for move in moves:
-        if move.owner and not _is_of_node(move):
+        if move.owner and not _is_of_node(move) and move.stays_away != REPLACED:
             left.setdefault(move.owner, []).append(move)
     found = [
         Workload(
@@ -192,6 +192,6 @@ def replicas_of(mirror: ClusterMirror) -> dict[str, int]:
     counts: dict[str, int] = {}
     for _, pod in mirror.placed_pods():
         owner = owner_text(pod)
-        if owner and not pod.terminating:
+        if owner and not is_replaced(pod):
             counts[owner] = counts.get(owner, 0) + 1
     return counts

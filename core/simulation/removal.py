@@ -93,7 +93,7 @@ def remove_each(basis: Basis, names: Iterable[str] = (), *, tries: int = 0, fail
     The search ends after `failures` nodes in a row that cannot go beside those before them. Nothing is left of it.
     Raises ForkError for an unknown node.
     """
-    chosen = sorted(names) or sorted(basis.mirror.nodes.slots)
+    chosen = sorted({*names}) or sorted(basis.mirror.nodes.slots)
     each = _Each(basis)
     found = []
     for name in chosen:
@@ -120,7 +120,7 @@ class _Each:
     def judged(self, name: str) -> Steps[NodeRemoval]:
         """Return whether a node can go."""
         known(self._mirror, name)
-        movers = movers_of(self._basis, self._mirror.pods_on(name))
+        movers = movers_of(self._basis, self._mirror.pods_on(name), Counter())
         if movers.in_the_way is not None:
             return NodeRemoval(node=name, can_go=False, pod=movers.in_the_way.full_name, why=movers.why)
         number = len(movers.pods)
@@ -202,10 +202,12 @@ class _Each:
         return NodeRemoval(node=name, can_go=True, pods=len(pods))
 
 
-def movers_of(basis: Basis, pods: Sequence[Pod]) -> _Movers:
-    """Return the pods of a node that must go elsewhere, or the pod that may not."""
+def movers_of(basis: Basis, pods: Sequence[Pod], charged: Counter[str]) -> _Movers:
+    """Return the pods of a node that must go elsewhere, or the pod that may not.
+
+    `charged` has how many pods each budget has lost to other nodes, and those of this node are added.
+    """
     movers: list[Pod] = []
-    charged: Counter[str] = Counter()
     for pod in pods:
         if belongs_to_node(pod) or pod.priority < EXPENDABLE or pod.terminating:
             continue
@@ -265,25 +267,25 @@ def _together(basis: Basis, names: Sequence[str], tries: int, failures: int) -> 
     A node to which pods have moved stays. Budgets count over all nodes, as if they went at once.
     """
     mirror, left, taken = basis.mirror, failures, list[str]()
-    moved: list[Pod] = []
+    charged: Counter[str] = Counter()
+    filled: frozenset[str] = frozenset()
     with mirror.fork(cache_follows=True) as fork:
         for name in sorted(names, key=lambda each: (_requested(mirror, each), each))[:tries]:
             if left <= 0:
                 break
-            if any(pod.node_name == name for pod in fork.placed):
+            if name in filled:
                 continue
-            movers = movers_of(basis, [*moved, *mirror.pods_on(name)])
+            charged_here = charged.copy()
+            movers = movers_of(basis, mirror.pods_on(name), charged_here)
             savepoint = fork.savepoint()
-            pods = movers.pods[len(moved) :] if movers.in_the_way is None else []
             over: object = movers.in_the_way
             if over is None:
-                leaving = leave_node(basis, fork, name, pods)
+                leaving = leave_node(basis, fork, name, movers.pods)
                 lose(mirror, fork, [name], NodeState.OUT, cordoned)
                 over = yield from placed_elsewhere(basis, fork, leaving, [*taken, name])
             if over is None:
                 taken.append(name)
-                moved += pods
-                left = failures
+                charged, filled, left = charged_here, frozenset(pod.node_name for pod in fork.placed), failures
             else:
                 fork.revert_to(savepoint)
                 left -= 1

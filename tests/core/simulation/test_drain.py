@@ -144,6 +144,7 @@ def test_a_terminating_pod_goes_without_its_budget_and_its_successor_is_there_al
     (found,) = drained(mirror, "n1").pods
     assert (found.round, found.move.node) == (1, "")
     assert "made another one" in found.move.stays_away
+    assert drained(mirror, "n1").workloads == []
 
 
 def test_the_nodes_are_all_cordoned_and_emptied_one_after_the_other() -> None:

@@ -81,3 +81,15 @@ def test_nodes_without_the_key_are_counted_and_each_node_may_be_a_domain() -> No
     of_hosts = lost(node("a1"), node("b1"), replica("r").on("b1"), key=HOSTNAME, orders=3)
     assert [(each.value, len(each.worse.moves)) for each in of_hosts.domains] == [("a1", 0), ("b1", 1)]
     assert lost(node("a1"), only=("none",)).domains == []
+
+
+def test_a_pod_that_is_replaced_already_is_no_replica_that_is_lost() -> None:
+    waiting = make_pod("s-0").owned_by("StatefulSet", "s", "s").terminating().on("a1")
+    pods = [replica("old").terminating().on("a1"), replica("new").on("b1"), waiting]
+    found = lost(node("a1"), node("b1", zone="b"), *pods)
+    assert {
+        each.value: [(of.owner, of.replicas, of.left, of.remaining) for of in each.workloads] for each in found.domains
+    } == {
+        "a": [("StatefulSet default/s", 1, 1, 1)],
+        "b": [("Deployment default/web", 1, 1, 1)],
+    }

@@ -114,6 +114,7 @@ def test_the_emptiest_nodes_go_together_while_their_pods_have_places() -> None:
     found = removed(mirror_of(*nodes, *pods), most=9)
     assert list(found.together) == ["n1"]
     assert found.saved == {"cpu": 4000, "memory": 8 * 2**30}
+    assert list(removed(mirror_of(*nodes, *pods), "n1", "n1", most=9).together) == ["n1"]
     assert removed(mirror_of(*nodes, *pods), most=0).together == []
     assert list(removed(mirror_of(*nodes, *pods), most=9, failures=1).together) == ["n1"]
     assert list(removed(mirror_of(*nodes, *pods), most=9, failures=0).together) == []

@@ -8,8 +8,8 @@ FAULTS: Final = (
     Fault(
         id="pods-of-a-removed-node-still-count",
         breaks="Plugins do not hear that the pods of a node that is supposed gone have left it.",
-        old="self._steps.append(_Step(partial(self._bring_node_back, node, slot, rows, order)))\n",
-        new="self._steps.append(_Step(partial(self._bring_node_back, node, slot, rows, order)))\n        rows = []\n",
+        old="self._steps.append(_Step(partial(self._bring_node_back, node, slot, rows, place)))\n",
+        new="self._steps.append(_Step(partial(self._bring_node_back, node, slot, rows, place)))\n        rows = []\n",
         tests=("core/mirror/test_what_if.py",),
     ),
     Fault(
@@ -169,8 +169,8 @@ FAULTS: Final = (
     Fault(
         id="budgets-of-each-node-alone",
         breaks="Two nodes go together though a budget lets only the pod of one of them go.",
-        old="movers = movers_of(basis, [*moved, *mirror.pods_on(name)])",
-        new="movers = movers_of(basis, mirror.pods_on(name)); movers.pods[:0] = moved",
+        old="charged, filled, left = charged_here, frozenset(",
+        new="charged, filled, left = Counter(), frozenset(",
         tests=("core/simulation/test_removal.py",),
     ),
     Fault(
