@@ -13,9 +13,9 @@ from app.admin.responses import JsonResponse, StrictQuery, list_pieces, streamed
 from app.process.json_text import encode
 from app.process.long_work import LongWork
 from core.equivalence.cache import RESULTS, EquivalenceCache
-from core.equivalence.cached_evaluation import CHAIN
 from core.equivalence.classes import ClassEntry
 from core.equivalence.rows import Miss, Row
+from core.equivalence.shadow_check import CHAIN
 
 
 class ClassQuery(StrictQuery):

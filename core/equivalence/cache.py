@@ -11,10 +11,11 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from core.equivalence.cached_evaluation import CachedEvaluation, Difference, ShadowedEvaluation
+from core.equivalence.cached_evaluation import CachedEvaluation
 from core.equivalence.classes import CellLookup, ClassEntry, Classifier, ClassKey, Mode, equivalence_hash
 from core.equivalence.ranking import Ranker
 from core.equivalence.rows import Miss
+from core.equivalence.shadow_check import Difference, ShadowedEvaluation
 from core.equivalence.validity import Validities
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.framework.interface import AnyFilter, AnyScore, Plugin

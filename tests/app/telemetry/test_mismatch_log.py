@@ -8,7 +8,7 @@ import pytest
 from app.objects.decode_pod import decode_pod
 from app.telemetry.mismatch_log import MismatchLog
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Mismatch
-from core.equivalence.cached_evaluation import Difference
+from core.equivalence.shadow_check import Difference
 from core.events import ClusterEvent
 from core.framework.interface import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Mismatch
-from core.equivalence.cached_evaluation import Difference, ShadowedEvaluation
+from core.equivalence.shadow_check import Difference, ShadowedEvaluation
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import SKIP, SUCCESS, AnyFilter, Status, Verdicts
 from core.mirror.node_info import NodeBatch
