@@ -38,11 +38,11 @@ class CachedEvaluation:
         self._validities = validities
         self._cache = cache
         self._representative = entry.representative
+        self._fresh = FreshEvaluation(mirror, entry.representative)
         self._prepared: dict[Row, Prepared] = {}  # results of plugins that ran before the look-up in their rows
         self._prepared_at = NEVER
         self._hits = 0
         self._misses = 0
-        mirror.work.spent = 0
 
     @property
     def source(self) -> str:
@@ -115,14 +115,15 @@ class CachedEvaluation:
         slots = validities.slots_since(at)
         if slots is None or first is None or validities.all_at > at:
             return False
-        behind = unfit.last + 1
+        changed, behind = batch.positions_of(slots), unfit.last + 1
         for place, plugin in enumerate(filters[:behind]):
             validity = validities.of[plugin.name]
             if validity.reads_counters:
                 return False
             if validity.last_at > at:
-                there = [each for each in batch.positions_of(slots) if place <= first.item(each)]
-                if not all(self._judges_alike(plugin, place, unfit, batch, position) for position in there):
+                there = [position for position in changed if place <= first.item(position)]
+                expected = [unfit.verdicts.status(each) if place == first.item(each) else SUCCESS for each in there]
+                if there and not self._judges(plugin, batch.part(np.array(there)), expected):
                     return False
         # Where each node fails before, only a PreFilter matters, because it rejects all nodes.
         return not any(self._rejects_all(plugin) for plugin in filters[behind:] if plugin.pre_filter_rejects)
@@ -133,17 +134,11 @@ class CachedEvaluation:
         status, state = plugin.pre_filter(self.mirror, self._representative)
         return state is None and status.code not in PASSED
 
-    def _judges_alike(  # one filter on one node
-        self, plugin: AnyFilter, place: int, unfit: Unfit, batch: NodeBatch, position: int
-    ) -> bool:
-        """Return whether a filter still passes a node, or still fails it for the same reasons if it fails first."""
-        self._miss(Miss.NODE_CHANGED, 1)
-        part = batch.part(np.array([position]))
-        status, state = plugin.pre_filter(self.mirror, self._representative)
-        verdicts = everywhere(status, part) if state is None else plugin.filter(state, part)
-        fails_first = unfit.first is not None and unfit.first.item(position) == place
-        expected = unfit.verdicts.status(position) if fails_first else SUCCESS
-        return (SUCCESS if verdicts is None else verdicts.status(0)) == expected
+    def _judges(self, plugin: AnyFilter, part: NodeBatch, expected: Sequence[Status]) -> bool:
+        """Return whether a filter gives each of these nodes the expected status."""
+        self._miss(Miss.NODE_CHANGED, len(part))
+        verdicts = self._fresh.verdicts(plugin, part)
+        return [SUCCESS if verdicts is None else verdicts.status(at) for at in range(len(part))] == expected
 
     def _complete(
         self, chain: Row, cells: Cells, filters: Sequence[AnyFilter], batch: NodeBatch, found: Integers
@@ -177,9 +172,7 @@ class CachedEvaluation:
         known = self._cached(row, part) if validity.last_at <= row.as_of else None
         if known is None:
             self._miss(Miss.NODE_CHANGED, len(part))
-            known, state = plugin.pre_filter(self.mirror, self._representative)
-            if state is not None:
-                return plugin.filter(state, part)
+            return self._fresh.verdicts(plugin, part)
         return everywhere(known, part) if isinstance(known, Status) else Verdicts(known, row.statuses)
 
     def _chain_cells(self, chain: Row, filters: Sequence[AnyFilter], batch: NodeBatch) -> Cells | None:
@@ -233,7 +226,7 @@ class CachedEvaluation:
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Return the raw scores of the class's row. Missing scores are evaluated and stored."""
         if not plugin.scores_alone:
-            return FreshEvaluation(self.mirror, self._representative).raw_scores(plugin, batch)
+            return self._fresh.raw_scores(plugin, batch)
         found = self._look_up(self._entry.score_row(plugin), batch)
         return None if isinstance(found, Status) else found.astype(np.int64, copy=False)
 

@@ -176,8 +176,8 @@ FAULTS: Final = (
     Fault(
         id="a-refusal-kept-though-an-earlier-filter-fails",
         breaks="A node fails at an earlier filter now, and its old reason is returned.",
-        old="        return (SUCCESS if verdicts is None else verdicts.status(0)) == expected",
-        new="        return not fails_first or (SUCCESS if verdicts is None else verdicts.status(0)) == expected",
+        old="there = [position for position in changed if place <= first.item(position)]",
+        new="there = [position for position in changed if place == first.item(position)]",
         tests=("test_unfit.py",),
     ),
     Fault(
