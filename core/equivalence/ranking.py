@@ -27,7 +27,6 @@ Scores: TypeAlias = Sequence[tuple[AnyScore, int]]
 Scores8: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint8]]
 """Normalised scores, 0 to 100."""
 
-_ABSENT: Final = -1
 _UNFIT: Final = -(2**31)
 """The total of a node that does not fit."""
 _Result = TypeVar("_Result")
@@ -110,7 +109,6 @@ class Ranking:
         "nbytes",
         "own",
         "passed",
-        "places",
         "ranges",
         "raw",
         "score_states",
@@ -121,12 +119,10 @@ class Ranking:
         "weighed",
     )
 
-    def __init__(self, slots: IntpArray, capacity: int) -> None:
-        """Begin for nodes with these slots, all below `capacity`. At first every node fits and none has a score."""
+    def __init__(self, slots: IntpArray) -> None:
+        """Begin for nodes with these slots. At first every node fits and none has a score."""
         self.as_of = NEVER
         self.slots = slots
-        self.places = np.full(capacity, _ABSENT, np.int32)  # slot -> position
-        self.places[slots] = np.arange(len(slots), dtype=np.int32)
         self.fits: BoolArray = np.ones(len(slots), np.bool_)
         self.own: dict[str, Scores8] = {}
         self.sums: Int64Array = np.zeros(len(slots), np.int64)
@@ -156,13 +152,7 @@ class Ranking:
         of_a_byte = 1 + len(self.own) + len(self.passed)  # arrays with a byte a node; `fits` is the first
         totals = 0 if self.totals is None else self.totals.nbytes
         best = self.slots.nbytes  # at most
-        self.nbytes = self.places.nbytes + self.sums.nbytes + of_a_byte * len(self.slots) + raw + totals + best
-
-    def positions_of(self, slots: Collection[int]) -> list[int]:
-        """Return the positions of the ranked ones among these slots, in order."""
-        found = {self.places.item(slot) for slot in slots if slot < len(self.places)}
-        found.discard(_ABSENT)
-        return sorted(found)
+        self.nbytes = self.sums.nbytes + of_a_byte * len(self.slots) + raw + totals + best
 
     def rescore(self, plugin: str, weight: int, positions: Sequence[int], scores: Int64Array | None) -> None:
         """Update a plugin's normalised scores at some positions. None means that it scores no node there."""
@@ -251,7 +241,7 @@ class Ranker:
     def made(self, evaluation: Evaluation, batch: NodeBatch) -> Ranking | None:
         """Return the ranking of a class from its evaluation, or None if it has an error, which must not be cached."""
         now = self._validities.now
-        ranking = Ranking(batch.slots, self._validities.capacity)
+        ranking = Ranking(batch.slots)
         for plugin in self._own_filters:
             verdicts = evaluation.verdicts(plugin.plugin, batch)
             if verdicts is None:
@@ -280,7 +270,7 @@ class Ranker:
         slots = validities.slots_since(as_of)
         if slots is None or (validities.all_at > as_of and any(each.all_at > as_of for each in self._own_validities)):
             return None
-        positions = ranking.positions_of(slots)
+        positions = request.batch.positions_of(slots)
         part = NodeBatch.of_slots(request.mirror.nodes, ranking.slots[positions])
         if positions:
             changed = RankRequest(request.mirror, request.pod, part)

@@ -161,6 +161,8 @@ class NodeTable:
 
         Facts about slots that were read at another number may be about other nodes.
         """
+        self.all_positions: IntpArray = np.empty(0, np.intp)
+        """Slot -> position in the last result of `all_slots`, or NO_SLOT."""
         self._free: list[int] = []
         self._used = 0
         self.every_slot: IntpArray | None = None
@@ -174,6 +176,8 @@ class NodeTable:
             slots = np.sort(np.fromiter(self.slots.values(), np.intp, len(self.slots)))
             self._all = (self.epoch, slots)
             self.every_slot = slots if len(slots) == self._used else None
+            self.all_positions = np.full(self.capacity, NO_SLOT, np.intp)
+            self.all_positions[slots] = np.arange(len(slots))
         return slots
 
     @property
@@ -387,10 +391,12 @@ class NodeBatch:
         return next((position for position in found if self.names[position] == name), -1)
 
     def positions_of(self, slots: Collection[int]) -> list[int]:
-        """Return the positions of the nodes with these slots."""
-        if self.slots is self._table.every_slot:
-            return [slot for slot in slots if slot < len(self.slots)]
-        return np.isin(self.slots, [*slots]).nonzero()[0].tolist()
+        """Return the positions of the nodes with these slots, in order."""
+        if self.slots is not self._table.all_slots():
+            return np.isin(self.slots, [*slots]).nonzero()[0].tolist()
+        found = {self._table.all_positions.item(slot) for slot in slots}
+        found.discard(NO_SLOT)
+        return sorted(found)
 
     def part(self, positions: IntpArray) -> "NodeBatch":
         """Return a batch of some of the nodes."""

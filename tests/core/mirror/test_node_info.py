@@ -173,3 +173,16 @@ def test_only_nodes_that_change_sides_get_a_new_generation() -> None:
     table.partition_changed(["a", "b", "c", "waiting", "unknown"])
     assert generations(table) == {"a": 1, "b": 4, "c": 3, "waiting": 0}
     assert outside(batch_of(table, ["a", "b", "c"])) == ["c"]
+
+
+def test_positions_and_domains_are_those_of_the_slots_whether_all_nodes_are_in_the_batch_or_some() -> None:
+    table = table_of(*numbered(40))
+    for gone in ((), ("n3", "n39")):
+        for name in gone:
+            table.vacate(table.infos[name])
+        column = zones_of(table, {name: f"zone-{int(name[1:]) % 3}" for name in table.slots})
+        for slots in (table.all_slots(), table.all_slots()[::-2]):
+            batch = NodeBatch.of_slots(table, slots)
+            wanted = {0, 3, 5, 38, 39}
+            assert batch.positions_of(wanted) == [at for at, slot in enumerate(slots.tolist()) if slot in wanted]
+            assert batch.value_ids(column).tolist() == column.of_slot[slots].tolist()
