@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from core.equivalence.classes import NOT_STORED, ClassEntry, Places, Unfit
-from core.equivalence.ranking import NEVER, PASSED, RankRequest
+from core.equivalence.ranking import PASSED, RankRequest
 from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Row, cacheable_codes, counters_unchanged
-from core.equivalence.validity import Validities, Validity
+from core.equivalence.validity import NEVER, Validities, Validity
 from core.framework.evaluation import FreshEvaluation, everywhere, first_failures
 from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Code, Status, Verdicts, Versions
 from core.mirror.cluster import ClusterMirror
@@ -75,8 +75,7 @@ class CachedEvaluation:
         cells = self._chain_cells(chain, filters, batch)
         if cells is None:
             verdicts = first_failures(filters, batch, self.verdicts)
-            has_error = any(status.code is Code.ERROR for status in verdicts.statuses)
-            is_complete = not batch.unmirrored and not has_error
+            is_complete = not batch.unmirrored and not verdicts.has_error()
         else:
             found = cells.get(batch.slots)
             is_complete = not batch.unmirrored and cells.complete(found)

@@ -12,9 +12,9 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from core.equivalence.ranking import NEVER, NO_RANKING, NO_SLOTS
+from core.equivalence.ranking import NO_SLOTS, Ranking
 from core.equivalence.rows import FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
-from core.equivalence.validity import Validities
+from core.equivalence.validity import NEVER, Validities
 from core.framework.interface import AnyFilter, AnyScore, Code, Plugin, Status, Verdicts
 from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
@@ -136,8 +136,6 @@ class Unfit(msgspec.Struct, gc=False):
 
 NOT_STORED: Final = Unfit(NEVER, NO_SLOTS, Verdicts(NO_SLOTS, ()))
 """No node fits, and the verdicts are not all in the chain."""
-NO_UNFIT: Final[Unfit | None] = None
-"""Of a class that fits somewhere."""
 
 
 class ClassEntry:
@@ -179,8 +177,8 @@ class ClassEntry:
         self.scores: dict[str, ScoreRow] = {}
         self.chain: Row | None = None  # the verdicts of all filters together: the first failure of each node
         self.last_slots = NO_SLOTS  # of the last decision
-        self.ranking = NO_RANKING
-        self.unfit = NO_UNFIT
+        self.ranking: Ranking | None = None  # from the second decision in a row among the same nodes
+        self.unfit: Unfit | None = None  # of a class that fitted nowhere last
         self.made_at = now
         self.requested_at = now
         self.questions = 0

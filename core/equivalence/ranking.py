@@ -12,9 +12,9 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 import msgspec
 import numpy as np
 
-from core.equivalence.validity import Validities, Validity
+from core.equivalence.validity import NEVER, Validities, Validity
 from core.framework.evaluation import Evaluation
-from core.framework.interface import AnyFilter, AnyScore, Code, Status, Verdicts, Versions
+from core.framework.interface import AnyFilter, AnyScore, Code, Status, Versions
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int32Array, Int64Array, IntpArray
@@ -191,12 +191,6 @@ class Ranking:
         return {name: [*map(raw.item, positions)] for name, raw in known.items()}
 
 
-NEVER: Final = -1
-"""Time of a row or of a ranking without results."""
-NO_RANKING: Final[Ranking | None] = None
-"""The ranking of a class that was never decided for twice with the same nodes in the same order."""
-
-
 class _Filter(NamedTuple):
     plugin: AnyFilter
     validity: Validity
@@ -246,7 +240,7 @@ class Ranker:
             verdicts = evaluation.verdicts(plugin.plugin, batch)
             if verdicts is None:
                 continue
-            if _has_error(verdicts):
+            if verdicts.has_error():
                 return None
             ranking.fits &= verdicts.codes == 0
         for scored in self._own_scores:
@@ -325,7 +319,7 @@ class Ranker:
             if plugin.state_lasts:
                 ranking.filter_states[plugin.name] = status, state
             verdicts = plugin.filter(state, part.batch)
-            if _has_error(verdicts):
+            if verdicts.has_error():
                 return False
             passes = verdicts.codes == 0
             fits = passes if fits is None else fits & passes
@@ -371,7 +365,7 @@ class Ranker:
             else:
                 verdicts = plugin.filter(state, request.batch)
                 passes, only_there = verdicts.codes == 0, False
-            if _has_error(verdicts):  # `totals` are gone, so the next request judges all nodes again
+            if verdicts.has_error():  # `totals` are gone, so the next request judges all nodes again
                 return None
             ranking.passed[plugin.name] = _LastResult(self._validities.now, versions, passes)
         return only_there
@@ -465,8 +459,3 @@ class Ranker:
         ranking.ranges = ranges if with_ranges else None
         ranking.totals = totals if keeps else None
         return totals
-
-
-def _has_error(verdicts: Verdicts) -> bool:
-    errors = [code for code, status in enumerate(verdicts.statuses) if status.code is Code.ERROR]
-    return bool(errors) and bool(np.isin(verdicts.codes, errors).any())

@@ -12,14 +12,14 @@ from core.framework.interface import Plugin
 from core.framework.invalidation import NODE_LIFE, Operation, Scope, Touches
 from core.mirror.changes import NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.node_info import NO_SLOT
-from core.mirror.topology import Int64Array
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 
 ClusterChange: TypeAlias = NodeChange | PodChange | NamespaceChange | ObjectChange
 
-_NEVER: Final = 0
+NEVER: Final = -1
+"""Time of a row or of a ranking without results. All times of the cache are later."""
 _REMEMBERED_CHANGES: Final = 256
 """After more changes than this, a comparison of all nodes costs no more."""
 
@@ -29,21 +29,21 @@ _Rule: TypeAlias = tuple["Validity", Touches, bool, tuple[str, str]]
 
 
 class Validity:
-    """Times at which the results of one plugin became invalid, by slot and for all nodes."""
+    """Times at which the results of one plugin became invalid, by slot and for all nodes. 0: never."""
 
     __slots__ = ("all_at", "changed_at", "counts", "last_at", "reads_counters")
 
     def __init__(self, capacity: int) -> None:
-        self.changed_at = _times(capacity)
-        self.all_at = _NEVER
-        self.last_at = _NEVER  # the latest time of any slot or of all
+        self.changed_at = np.zeros(capacity, np.int64)
+        self.all_at = 0
+        self.last_at = 0  # the latest time of any slot or of all
         self.reads_counters = False  # whether the plugin also reads counters, which have versions
         self.counts: Counter[tuple[str, str]] = Counter()  # (kind, operation) -> invalidations
 
     def grow(self, capacity: int) -> None:
         """Extend to `capacity` slots."""
         if capacity > len(self.changed_at):
-            self.changed_at = np.concatenate((self.changed_at, _times(capacity - len(self.changed_at))))
+            self.changed_at = np.append(self.changed_at, np.zeros(capacity - len(self.changed_at), np.int64))
 
 
 class Validities:
@@ -52,11 +52,11 @@ class Validities:
     def __init__(self, plugins: Iterable[Plugin], capacity: int) -> None:
         self.now = 1
         """Number of the last change. A result computed now is valid until the next change."""
-        self.all_at = _NEVER
+        self.all_at = 0
         """The latest time at which all results of any plugin became invalid."""
         self.capacity = capacity
         """Number of slots of every validity."""
-        self.others_at = _NEVER
+        self.others_at = 0
         """The time of the last change of anything but a pod."""
         self._slots: deque[int] = deque(maxlen=_REMEMBERED_CHANGES)  # NO_SLOT: no cell is invalid, and no pod changed
         self.of: dict[str, Validity] = {}
@@ -111,10 +111,6 @@ def operation_of(before: object | None, after: object | None) -> Operation:
     if before is None:
         return Operation.ADD
     return Operation.DELETE if after is None else Operation.UPDATE
-
-
-def _times(length: int) -> Int64Array:
-    return np.full(length, _NEVER, np.int64)
 
 
 def _subject(change: ClusterChange) -> tuple[Kind, int]:

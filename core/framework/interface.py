@@ -94,6 +94,11 @@ class Verdicts(msgspec.Struct, eq=False, gc=False):
             self.present = tuple(np.bincount(self.codes).nonzero()[0].tolist())
         return self.present
 
+    def has_error(self) -> bool:
+        """Return whether some node has an error. It may not occur again, so it must not be cached."""
+        errors = [code for code, status in enumerate(self.statuses) if status.code is Code.ERROR]
+        return bool(errors) and not set(errors).isdisjoint(self.found())
+
     def status(self, position: int) -> Status:
         """Return the status of one node of the batch."""
         return self.statuses[int(self.codes[position])]
