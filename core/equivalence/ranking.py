@@ -106,7 +106,6 @@ class Ranking:
         "filter_states",
         "fits",
         "highest",
-        "nbytes",
         "own",
         "passed",
         "ranges",
@@ -116,7 +115,6 @@ class Ranking:
         "slots",
         "sums",
         "totals",
-        "weighed",
     )
 
     def __init__(self, slots: IntpArray) -> None:
@@ -137,22 +135,15 @@ class Ranking:
         """The highest of the totals."""
         self.best: IntpArray = NO_SLOTS
         """The positions that have it."""
-        self.weighed = 0  # `arrays` when the size was determined
-        self.nbytes = 0
+
+    @property
+    def nbytes(self) -> int:
         """Approximate size in bytes, without the slots, which belong to the mirror."""
-
-    def arrays(self) -> int:
-        """Return the number of arrays that may come later."""
-        return len(self.own) + len(self.passed) + len(self.raw) + (self.totals is not None)
-
-    def weigh(self) -> None:
-        """Determine the size, after an array has come."""
-        self.weighed = self.arrays()
-        raw = sum(last.by_position.nbytes for last in self.raw.values() if last.by_position is not None)
-        of_a_byte = 1 + len(self.own) + len(self.passed)  # arrays with a byte a node; `fits` is the first
-        totals = 0 if self.totals is None else self.totals.nbytes
-        best = self.slots.nbytes  # at most
-        self.nbytes = self.sums.nbytes + of_a_byte * len(self.slots) + raw + totals + best
+        of_8_bytes = 2  # `sums`, and `best` at most
+        for last in self.raw.values():
+            of_8_bytes += last.by_position is not None
+        of_a_byte = 1 + len(self.own) + len(self.passed)  # `fits` is the first
+        return len(self.slots) * (8 * of_8_bytes + of_a_byte + (0 if self.totals is None else 4))
 
     def rescore(self, plugin: str, weight: int, positions: Sequence[int], scores: Int64Array | None) -> None:
         """Update a plugin's normalised scores at some positions. None means that it scores no node there."""
@@ -250,7 +241,6 @@ class Ranker:
                 ranking.own[scored.plugin.name] = scores.astype(np.uint8)
                 ranking.sums += scored.weight * scores
         ranking.as_of = now
-        ranking.weigh()
         return ranking
 
     def refreshed(self, ranking: Ranking, request: RankRequest) -> Changed | None:
@@ -297,8 +287,6 @@ class Ranker:
                 return best
         else:
             totals = self._added_up(ranking, request, with_ranges=True)
-        if ranking.arrays() != ranking.weighed:
-            ranking.weigh()
         highest = ranking.highest = int(np.maximum.reduce(totals))  # 0.7 us less than `max`
         ranking.best = NO_SLOTS if highest == _UNFIT else (totals == highest).nonzero()[0]
         return ranking.best if len(ranking.best) else None

@@ -147,6 +147,17 @@ def test_a_ranking_counts_for_the_size_of_the_cache() -> None:
     )
 
 
+def test_scores_that_differ_only_later_count_for_the_size_of_the_cache() -> None:
+    requested = _Requested()
+    requested.scorer.normalizes_alone = False
+    requested.ranked()
+    before = requested.entry.nbytes
+    requested.scorer.raw["b"] = 7
+    requested.mirror.assume(pod("q"), "b", 0.0)
+    assert requested.best() == ["b"]
+    assert requested.entry.nbytes == before + 3 * 8
+
+
 def test_a_batch_with_strangers_or_without_nodes_is_not_ranked() -> None:
     requested = _Requested()
     for batch in (requested.mirror.batch(["a", "unknown"]), requested.mirror.batch([])):
