@@ -12,7 +12,8 @@ from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
 from core.mirror.fork import Fork
 from core.mirror.generation_store import OF_A_NODE, GenerationCounter, ObjectStores, StoredObject
-from core.mirror.node_info import NO_SLOT, Figures, NodeBatch
+from core.mirror.node_figures import Figures
+from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.pending_pods import PendingPods, PodGroups, Preemptors, SchedulingGroups
 from core.mirror.placement import AssumedPod, AssumedPods, Placement, PodState, PodStateError, PodTransition
 from core.mirror.work import Work

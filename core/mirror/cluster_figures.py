@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from core.mirror.generation_store import GenerationStore
-from core.mirror.node_info import Amounts, Figures, NodeInfo
+from core.mirror.node_figures import Amounts, Figures
+from core.mirror.node_info import NodeInfo
 
 # Follows the known nodes by generation in steps, for copies of all nodes that take too long to make at once.
 #

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from core.mirror.cluster_figures import NodeFollower
-from core.mirror.node_info import Figures, NodeInfo
+from core.mirror.node_figures import Figures
+from core.mirror.node_info import NodeInfo
 from core.mirror.pending_pods import VictimWait
 from core.mirror.placement import AssumedPod, PodState
 from core.objects.node import Node

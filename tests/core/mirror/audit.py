@@ -8,7 +8,8 @@ import msgspec
 
 from core.mirror.affinity_counts import MatchTerms, OwnerCounter, OwnerTerm, owner_terms
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NO_SLOT, Figures, NodeInfo, NodeTable
+from core.mirror.node_figures import Figures
+from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
 from core.mirror.placement import AssumedPod
 from core.mirror.pod_columns import NO_TERMS, PodColumns
 from core.mirror.topology import DomainCounts

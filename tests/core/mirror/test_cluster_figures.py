@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.mirror import cluster_figures
 from core.mirror.cluster import ClusterMirror
 from core.mirror.cluster_figures import ClusterFigures, NodeFollower
-from core.mirror.node_info import Figures, PlacedRequests
+from core.mirror.node_figures import Figures, PlacedRequests
 from tests.core.mirror.audit import audit
 from tests.core.mirror.values import mirror_of, node, pod, tell
 

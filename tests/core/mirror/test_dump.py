@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from core.mirror.cluster import ClusterMirror
 from core.mirror.dump import MirrorCopy, MirrorDump, PendingPodDump, PodDump, PreemptorDump, VictimDump
-from core.mirror.node_info import Figures
+from core.mirror.node_figures import Figures
 from core.mirror.placement import PodState
 from tests.core.mirror.values import mirror_of, node, pod, tell
 

@@ -183,6 +183,6 @@ def test_positions_and_domains_are_those_of_the_slots_whether_all_nodes_are_in_t
         column = zones_of(table, {name: f"zone-{int(name[1:]) % 3}" for name in table.slots})
         for slots in (table.all_slots(), table.all_slots()[::-2]):
             batch = NodeBatch.of_slots(table, slots)
-            wanted = {0, 3, 5, 38, 39}
-            assert batch.positions_of(wanted) == [at for at, slot in enumerate(slots.tolist()) if slot in wanted]
+            changed = {0, 3, 5, 38, 39}
+            assert batch.positions_of(changed) == [at for at, slot in enumerate(slots.tolist()) if slot in changed]
             assert batch.value_ids(column).tolist() == column.of_slot[slots].tolist()
