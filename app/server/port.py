@@ -16,15 +16,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from app.server.connections import Connections, Peer, RejectReason
-from app.server.exchange import (
-    Exchange,
-    Head,
-    Header,
-    LargeHeadError,
-    MalformedError,
-    begin,
-    head_of_response,
-)
+from app.server.exchange import Exchange, Head, Header, LargeHeadError, MalformedError, begin, head_of_response
 from app.server.tls import peer_names
 from app.verbs.endpoint import ExtenderApp
 

@@ -123,8 +123,8 @@ class Plugin:
     """The states that the mirror keeps for the plugin from its start (core/scheduling_cycle.py, states_of)."""
 
     state_lasts: bool = False
-    """Whether a state of its PreFilter or PreScore reads what pods change, so that it stays right for a class until an
-    event makes the results of all nodes invalid."""
+    """Whether a state of its PreFilter or PreScore has nothing that pods change, but reads that when it is used. So it
+    stays right for a class until an event makes the results of all nodes invalid."""
 
     # The configuration of kube-scheduler's plugin of this name:
 

@@ -12,14 +12,7 @@ from core.framework.interface import SUCCESS, Code, Status, Verdicts, Versions
 from core.mirror.affinity_counts import MatchTerms, Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import (
-    ABSENT,
-    BoolArray,
-    DomainCounts,
-    Int64Array,
-    TopologyColumn,
-    of_the_same_counters,
-)
+from core.mirror.topology import ABSENT, BoolArray, DomainCounts, Int64Array, TopologyColumn, of_the_same_counters
 from core.objects.pod import Pod
 
 NAME: Final = "InterPodAffinity"
