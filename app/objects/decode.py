@@ -366,7 +366,7 @@ def _with_key(field: str, raw: Json, message: str) -> str:
             raw = msgspec.json.decode(raw, type=list[msgspec.Raw])[int(index)] if index else _members(raw)[name]
         wrong = (key for key, value in _members(raw).items() if _OF_BYTE.get(bytes(value)[:1], "int") == got)
         return f"{head}[{next(wrong)}]"
-    except (msgspec.DecodeError, LookupError, StopIteration):
+    except (msgspec.DecodeError, LookupError, StopIteration, RecursionError):
         return field
 
 

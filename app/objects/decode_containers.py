@@ -20,6 +20,7 @@ from app.objects.decode import (
     Wire,
     WireAmounts,
     amounts_of,
+    decoding,
     decoding_field,
     nullable,
     quantity_of,
@@ -204,7 +205,7 @@ def demand_of(wire: WireContainers) -> Demand:
 
 
 def _parse_demand(raw: bytes) -> Demand:
-    wire = _containers_decoder.decode(raw)
+    wire = decoding(_containers_decoder.decode, raw)
     containers, init_containers = wire.containers or [], wire.init_containers or []
     statuses = {
         status.name: (status, f"status.{member}[{index}]")

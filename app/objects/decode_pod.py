@@ -352,7 +352,7 @@ def _pod_of(namespace: str, spec: _PodSpec, status: _PodStatus, owner_references
 
 
 def _parse_template(raw: bytes) -> Pod:
-    wire = _template_decoder.decode(raw)
+    wire = decoding(_template_decoder.decode, raw)  # valid, but nested deeper than in the pod
     namespace, affinity = intern(wire.namespace), bytes(wire.affinity)
     pods, nodes = affinity_of(namespace, affinity), node_affinity_of(affinity, wire.node_selector)
     features = needed_features(wire.containers, wire.ephemeral_containers, users_of_host=wire.users_of_host)

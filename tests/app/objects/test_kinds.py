@@ -161,6 +161,15 @@ def test_deep_nesting_is_refused(kind: str, decode: Decoder) -> None:
         decode(b'{"kind":"%s","metadata":{"name":"x"},"extra":%s}' % (kind.encode(), b"[" * 100_000 + b"]" * 100_000))
 
 
+@pytest.mark.parametrize(
+    "spec", [b'"containers":[{"resources":%s}]', b'"overhead":%s', b'"nodeSelector":{"a":1,"b":%s}'], ids=bytes.decode
+)
+def test_nesting_near_the_limit_is_refused_in_whatever_way_the_field_is_read(spec: bytes) -> None:
+    for depth in range(800, 1000):
+        with suppress(DecodeError):
+            decode_pod(b'{"metadata":{"name":"x"},"spec":{%s}}' % (spec % (b'{"a":' * depth + b"1" + b"}" * depth)))
+
+
 def test_an_error_takes_the_path_of_what_encloses_it() -> None:
     error = DecodeError("metadata.name", "required")
     assert str(error.under("items[3]").under("Nodes")) == "Nodes.items[3].metadata.name: required"
