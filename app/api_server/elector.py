@@ -177,8 +177,14 @@ class Elector:
 
     async def _catch_up_in(self, term: _Term) -> None:
         began = self._clock()
-        await self._catch_up(self._election.decided_until)
-        term.caught_up = True
+        while not term.caught_up:
+            try:
+                await self._catch_up(self._election.decided_until)
+                term.caught_up = True
+            except Exception:
+                # A bug of Kindred must not leave a holder that renews the Lease and never leads.
+                log.exception("leader election: internal error, taking over again")
+                await asyncio.sleep(self._retry_period)
         log.info("leader election: %s leads, after %.1f s", self._election.identity, self._clock() - began)
 
     def _end_term(self) -> None:

@@ -43,8 +43,8 @@ FAULTS: Final = (
     Fault(
         id="leads-before-it-has-caught-up",
         breaks="A replica decides before its watch has shown what the leader before has bound.",
-        old="        await self._catch_up(self._election.decided_until)\n        term.caught_up = True\n",
-        new="        term.caught_up = True\n        await self._catch_up(self._election.decided_until)\n",
+        old="await self._catch_up(self._election.decided_until)\n                term.caught_up = True\n",
+        new="term.caught_up = True\n                await self._catch_up(self._election.decided_until)\n",
         tests=("test_elector.py", "test_leading.py"),
     ),
     Fault(

@@ -39,6 +39,7 @@ class Replica:
         self.may_catch_up = asyncio.Event()
         self.may_catch_up.set()
         self.caught_up = 0
+        self.failures = 0  # of the next attempts to catch up
         election = self.election = Election(
             f"{name}_1",
             duration=DURATION,
@@ -70,6 +71,9 @@ class Replica:
         assert decided_until == self.election.decided_until
         self.caught_up += 1
         await self.may_catch_up.wait()
+        if self.failures:
+            self.failures -= 1
+            raise LookupError("a bug")
 
 
 @asynccontextmanager
@@ -106,6 +110,18 @@ async def test_the_winner_leads_once_it_has_caught_up_and_the_other_says_who_lea
         assert (b.elector.leads(), b.caught_up) == (False, 0)
         await b.elector.resign()
         assert a.elector.leads(), "only the holder gives the lease up"
+
+
+@scenario()
+async def test_a_winner_that_fails_to_catch_up_tries_again(
+    server: FakeApiServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with replicas(server, "a") as (a,):
+        a.failures = 2
+        a.start()
+        await until(a.elector.leads)
+        assert a.caught_up == 3
+    assert caplog.messages.count("leader election: internal error, taking over again") == 2
 
 
 @scenario()
