@@ -15,8 +15,8 @@ Meanwhile the mirror keeps its objects, and `ResourceState` has its freshness.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import aclosing, closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, closing
 from http import HTTPStatus
 from itertools import chain
 from typing import Final
@@ -70,8 +70,7 @@ class Reflector:
         self.state = state
         self.known = KnownObjects(feed.apply)
         self._client = client
-        self._loading = feed.loading
-        self._derive = feed.derive
+        self._feed = feed
         self._timing = retries.timing
         self._memory = memory
         self._allowed = 0  # bytes that the process may have during the present sync
@@ -178,16 +177,11 @@ class Reflector:
 
     async def _watch_list(self) -> None:
         self._begin_sync()
-        self.state.requests["watch-list"] += 1
-        params = {**self._watch_params(), "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        async with (
-            self._client.stream(self.state.resource.path, params) as chunks,
-            aclosing(watch_events(chunks, self.state, self._turns)) as events,
-        ):
-            self._retry.succeeded()
+        params = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        async with self._events("watch-list", params) as events:
             # Unless this WatchList completes. If it breaks for any reason, a list may succeed (upstream ListAndWatch).
             self._list_next = True
-            with self._loading(), closing(Listing()) as listing:
+            with self._feed.loading(), closing(Listing()) as listing:
                 version = await self._initial_events(events, listing)
                 await self._replace(listing, version, self._clock())
             await self._follow(events)
@@ -217,16 +211,16 @@ class Reflector:
         began = self._clock()
         self._begin_sync()
         pages = Pages(self._client, self.state.resource.path) if self._expired_lists < _EXPIRED_LISTS else None
-        params = self._params()
+        params = self.state.resource.params
         page = await self._page(pages, params)
-        with self._loading(), closing(Listing()) as listing:
+        with self._feed.loading(), closing(Listing()) as listing:
             await self._gather(page, listing)
             while page.continue_token:
                 page = await self._page(pages, {**params, "continue": page.continue_token})
                 await self._gather(page, listing)
             await self._replace(listing, page.resource_version, began)
 
-    async def _page(self, pages: Pages | None, params: dict[str, str]) -> ListPage:
+    async def _page(self, pages: Pages | None, params: Mapping[str, str]) -> ListPage:
         """Return a page. Without `pages`, return the whole list, limited only by memory."""
         self.state.requests["list"] += 1
         try:
@@ -263,7 +257,7 @@ class Reflector:
         self._memory.refuse(self._allowed)
 
     async def _replace(self, listing: Listing, version: str, as_of: float) -> None:
-        for _ in chain(self.known.replace(listing), self._derive(self.state.resource.kind)):
+        for _ in chain(self.known.replace(listing), self._feed.derive(self.state.resource.kind)):
             if self._turns.over:
                 await self._turns.checkpoint()
         self._version = version
@@ -278,24 +272,16 @@ class Reflector:
     # Watching.
 
     async def _watch(self) -> None:
-        self.state.requests["watch"] += 1
-        received = self.state.events.total()
-        params = {**self._watch_params(), "resourceVersion": self._version}
-        async with (
-            self._client.stream(self.state.resource.path, params) as chunks,
-            aclosing(watch_events(chunks, self.state, self._turns)) as events,
-        ):
-            self._retry.succeeded()
+        received, shortest = self.state.events.total(), self._timing.shortest_watch
+        async with self._events("watch", {"resourceVersion": self._version}) as events:
             accepted = self._clock()
             # An accepted watch is no evidence yet, because it may end at once: see ResourceState.followed_at.
-            timer = asyncio.get_running_loop().call_later(
-                self._timing.shortest_watch, lambda: self._follows(self._clock())
-            )
+            timer = asyncio.get_running_loop().call_later(shortest, lambda: self._follows(self._clock()))
             try:
                 await self._follow(events)
             finally:
                 timer.cancel()
-        stood, shortest = self._clock() - accepted, self._timing.shortest_watch
+        stood = self._clock() - accepted
         if stood < shortest:
             if self.state.events.total() == received:
                 raise BrokenWatchError(
@@ -364,12 +350,18 @@ class Reflector:
 
     # Requests and their errors.
 
-    def _params(self) -> dict[str, str]:
-        return {"fieldSelector": self.state.resource.field_selector} if self.state.resource.field_selector else {}
-
-    def _watch_params(self) -> dict[str, str]:
+    @asynccontextmanager
+    async def _events(self, kind: str, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[Iterator[WatchEvent]]]:
+        """Request a watch, and yield its events."""
+        self.state.requests[kind] += 1
         timeout = round(self._timing.watch_timeout * (1.0 + self._timing.random()))
-        return {**self._params(), "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout)}
+        watch = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout)}
+        async with (
+            self._client.stream(self.state.resource.path, {**self.state.resource.params, **watch, **params}) as chunks,
+            aclosing(watch_events(chunks, self.state, self._turns)) as events,
+        ):
+            self._retry.succeeded()
+            yield events
 
     def _recover(self, error: Exception) -> float | None:
         """Choose the next request after an error. Return the seconds before it. None: no wait."""

@@ -135,7 +135,7 @@ class Pages:
 
 async def pages_of(client: ApiClient, resource: Resource) -> AsyncIterator[ListPage]:
     """Yield the pages of a list of all objects. Raises ApiError, CredentialsError and DecodeError."""
-    params = {"fieldSelector": resource.field_selector} if resource.field_selector else {}
+    params = resource.params
     pages = Pages(client, resource.path)
     while True:
         page = decode_page(await pages.get(params))
@@ -270,9 +270,10 @@ def _events_of(lines: Iterable[bytes], state: ResourceState) -> Iterator[WatchEv
 async def watch_events(
     chunks: AsyncIterator[bytes], state: ResourceState, turns: LoopShare
 ) -> AsyncGenerator[Iterator[WatchEvent], None]:
-    """Yield the events of a stream up to its end, some at once, and count them. Events that were not read come again.
+    """Yield the events of a stream up to its end, some at once, and count them.
 
-    Raises BrokenWatchError, also for an ERROR event. The iterators of events raise it, too.
+    Events that the caller did not read come again. Raises BrokenWatchError, also for an ERROR event. The iterators of
+    events raise it, too.
     """
     splitter = LineSplitter()
     async for chunk in chunks:
@@ -283,7 +284,7 @@ async def watch_events(
         for begin in range(0, len(lines), _LINES_AT_ONCE):
             events = _events_of(lines[begin : begin + _LINES_AT_ONCE], state)
             yield events
-            yield events  # the rest, for whoever stopped reading at the end of the initial events
+            yield events  # the rest, if the caller stopped at the end of the initial events
             if turns.over:
                 await turns.checkpoint()
     if splitter.unfinished:

@@ -119,6 +119,11 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         return f"/apis/{self.api_version}/{self.plural}" if self.group else f"/api/{self.api_version}/{self.plural}"
 
     @property
+    def params(self) -> dict[str, str]:
+        """The parameters of each list and watch, in a dict of the caller's own."""
+        return {"fieldSelector": self.field_selector} if self.field_selector else {}
+
+    @property
     def rbac_rule(self) -> str:
         """The rule of a ClusterRole for list and watch of the resource, as one line of YAML."""
         return f'apiGroups: ["{self.group}"], resources: ["{self.plural}"], verbs: ["list", "watch"]'
