@@ -12,8 +12,8 @@ whole number of seconds. A release checks the present holder first, so that it c
 
 A new leader has to know when the last one made its last decision. The holder of an unchanged Lease made it within its
 own `renew_deadline` after the last renewal, so no later than that long after others saw the renewal. A holder that
-released its Lease made it before. Only if no binding of its decisions is under way, it writes a duration that other
-programs do not write when they release a Lease.
+released its Lease made it before the release. If no binding of its decisions is under way, the release writes a
+duration that other programs do not write.
 """
 
 import math
@@ -122,9 +122,9 @@ Exchange: TypeAlias = Generator[Request, LeaseResponse, bool]
 _SAME_RATE: Final = 0.95
 """Share of the others' waiting time that the leader uses, because clocks run at different rates."""
 _LANDED: Final = 2
-"""Duration in a record without a holder, in seconds: all its decisions are bound or dropped."""
+"""Duration in a record without a holder, in seconds: all decisions of the last holder are bound or dropped."""
 _UNDER_WAY: Final = 1
-"""The same, if bindings of its decisions may still be under way, or nobody knows: as client-go writes it (release)."""
+"""The same, if bindings of these decisions may still be under way. client-go writes it, too (release)."""
 
 
 class Election:

@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 # 1. The replica writes a mark to its own pod, and waits until its watch of pods shows it. All bindings before the mark
 #    are in the mirror then, because a watch of one resource is in the order of the writes.
 # 2. kube-scheduler binds in the background and reports nothing to the extender. So the binding of a decision may still
-#    be under way. Its pod is pending at the mark. It has no scheduling gate, and does not terminate, or it could not
-#    be bound. If there is no such pod, nothing is under way. A pod that is made after the mark is nobody else's.
+#    be under way. Its pod is pending at the mark, without a scheduling gate, and does not terminate. Without such a
+#    pod, nothing is under way. No earlier leader decided for a pod that is created after the mark.
 # 3. Otherwise the replica waits until the last of these pods is bound or deleted, at most until some seconds after the
 #    last decision of the predecessor, ten times the duration of a binding. After that time it writes a second mark.
 

@@ -165,8 +165,8 @@ class ControlPlane:
                 response = client.post("/v3/kv/txn", content=encode({"success": batch})).raise_for_status()
                 return int(response.json()["header"]["revision"])
 
-            # Objects of one transaction have one version, and the API server's cache has that once it has the first of
-            # them. So the last one goes alone: whoever asks for the newest version then gets all of them.
+            # All objects of a transaction have one version, and the API server's cache reaches it with the first of
+            # them. So the last object has a transaction of its own: a list of the newest version then has all objects.
             last = next(puts)
             while following := [*islice(puts, _MAX_OPERATIONS)]:
                 store([last, *following[:-1]])

@@ -135,7 +135,7 @@ async def test_the_next_leader_waits_for_bindings_if_some_are_under_way_at_the_e
         await until_async(second.is_ready)
         assert (time.monotonic() - ended < 1.0) is lands
         second_response = await second.ask("filter", pods[1], "n1")
-        # The pod that never got its node has no place, and a second replica would give it one at most once.
+        # The wait is over. A pod that was not bound in that time takes no capacity.
         assert bool(second_response.json()["NodeNames"]) is not lands
 
 
