@@ -25,7 +25,7 @@ from app.objects.decode import (
     under,
 )
 from app.objects.decode_placement import WireNodeSelector, node_selector_of
-from app.objects.decode_pod import WireAzureDisk, WireGCEPersistentDisk, WireVolumeID
+from app.objects.decode_volumes import WireAzureDisk, WireGCEPersistentDisk, WireVolumeID
 from core.objects.affinity import NodeSelector, parse_node_selector
 from core.objects.labels import EVERYTHING
 from core.objects.quantity import capped
