@@ -24,9 +24,10 @@ from tests.app.api_server.client_setting import (
 )
 
 
-def mount_service_account(folder: Path, monkeypatch: pytest.MonkeyPatch, certificates: Certificates) -> Path:
+@pytest.fixture
+def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificates: Certificates) -> Path:
     """Make this process look like one in a pod, and give the folder of its service account."""
-    account = folder / "serviceaccount"
+    account = tmp_path / "serviceaccount"
     account.mkdir()
     (account / "token").write_text("of-the-pod")
     (account / "ca.crt").write_bytes(certificates.crt("authority").read_bytes())
@@ -38,19 +39,13 @@ def mount_service_account(folder: Path, monkeypatch: pytest.MonkeyPatch, certifi
     return account
 
 
-def test_the_namespace_of_a_pod_is_that_of_its_service_account(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificates: Certificates
-) -> None:
-    account = mount_service_account(tmp_path, monkeypatch, certificates)
+def test_the_namespace_of_a_pod_is_that_of_its_service_account(account: Path) -> None:
     assert load_credentials(None, None).namespace == ""
     (account / "namespace").write_text("shop\n")
     assert load_credentials(None, None).namespace == "shop"
 
 
-def test_the_token_of_a_pod_is_read_up_to_a_bound(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificates: Certificates
-) -> None:
-    account = mount_service_account(tmp_path, monkeypatch, certificates)
+def test_the_token_of_a_pod_is_read_up_to_a_bound(account: Path) -> None:
     (account / "token").write_text("a" * 65537)
     with pytest.raises(ConfigurationError, match=rf"^in-cluster, {account}: .*more than 65536 bytes"):
         load_credentials(None, None)
@@ -60,8 +55,9 @@ def test_the_token_of_a_pod_is_read_up_to_a_bound(
 
 
 def test_the_first_place_that_is_configured_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificates: Certificates
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, account: Path
 ) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST")
     with pytest.raises(ConfigurationError) as caught:
         load_credentials(None, None)
     default = tmp_path / "home" / ".kube" / "config"
@@ -70,7 +66,7 @@ def test_the_first_place_that_is_configured_counts(
     default.parent.mkdir()
     write_kubeconfig(default)
     assert load_credentials(None, None).source == f"kubeconfig {default}, context here"
-    account = mount_service_account(tmp_path, monkeypatch, certificates)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     assert load_credentials(None, None).source == "in-cluster"
     assert load_credentials(None, "here").source == f"kubeconfig {default}, context here"
     listed = write_kubeconfig(tmp_path / "listed")
@@ -107,10 +103,7 @@ def test_a_file_that_is_given_has_to_be_there_and_a_tilde_is_home(tmp_path: Path
     assert load_credentials("~/mine", None).source == f"kubeconfig {file}, context here"
 
 
-def test_a_pod_logs_in_with_its_service_account(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificates: Certificates
-) -> None:
-    account = mount_service_account(tmp_path, monkeypatch, certificates)
+def test_a_pod_logs_in_with_its_service_account(account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
     clock = Clock()
@@ -134,15 +127,7 @@ def test_a_pod_logs_in_with_its_service_account(
     ],
     ids=["empty-token", "no-authority", "bad-authority"],
 )
-def test_a_broken_service_account_is_fatal(  # noqa: PLR0913, PLR0917  # three fixtures, three columns
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    certificates: Certificates,
-    file: str,
-    text: str | None,
-    expected: str,
-) -> None:
-    account = mount_service_account(tmp_path, monkeypatch, certificates)
+def test_a_broken_service_account_is_fatal(account: Path, file: str, text: str | None, expected: str) -> None:
     (account / file).unlink()
     if text is not None:
         (account / file).write_text(text)
@@ -198,7 +183,6 @@ def test_a_proxy_of_the_environment_that_cannot_be_used_is_fatal(
 
 # How they are kept fresh.
 
-
 RETAINED = "keeping the previous version"
 
 
@@ -245,14 +229,14 @@ def test_a_token_file_that_is_gone_leaves_the_token_that_was_read_unless_that_wa
         authorization(credentials, refresh=True)
 
 
-def with_plugin(folder: Path, status: str, wall_clock: Clock) -> Credentials:
-    config = write_kubeconfig(folder / "config", user=exec_user(write_plugin(folder, printing(status))))
-    return load_credentials(config, None, wall_clock=wall_clock)
+def with_plugin(folder: Path, script: str, wall_clock: Clock | None = None) -> Credentials:
+    config = write_kubeconfig(folder / "config", user=exec_user(write_plugin(folder, script)))
+    return load_credentials(config, None, wall_clock=wall_clock or Clock(0.0))
 
 
 def test_a_plugin_runs_once_for_a_login_again_before_that_ends_and_at_once_on_request(tmp_path: Path) -> None:
     wall_clock = Clock(0.0)
-    credentials = with_plugin(tmp_path, '{"token": "abc"}', wall_clock)
+    credentials = with_plugin(tmp_path, printing('{"token": "abc"}'), wall_clock)
     assert runs(tmp_path) == 0
     assert authorization(credentials) == "Bearer abc"
     wall_clock.now += 1e9
@@ -275,20 +259,18 @@ def test_a_plugin_that_fails_is_an_error_each_time_and_only_that(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG, "kubernetes")
-    script = write_plugin(tmp_path, "echo no >&2; exit 1")
-    credentials = load_credentials(write_kubeconfig(tmp_path / "config", user=exec_user(script)), None)
+    credentials = with_plugin(tmp_path, "echo no >&2; exit 1")
     for count in (1, 2):
         with pytest.raises(CredentialsError) as caught:
             authorization(credentials)
-        expected = f"kubeconfig {tmp_path}/config, context here: exec plugin {script}: exec: process returned 1. no"
+        expected = f"{credentials.source}: exec plugin {tmp_path}/plugin: exec: process returned 1. no"
         assert (str(caught.value), runs(tmp_path)) == (expected, count)
     assert caplog.messages == []
     assert capfd.readouterr() == ("", "")
 
 
 def test_calls_at_the_same_time_share_one_run_and_the_loop_goes_on(tmp_path: Path) -> None:
-    script = write_plugin(tmp_path, "sleep 0.3\n" + printing('{"token": "abc"}'))
-    credentials = load_credentials(write_kubeconfig(tmp_path / "config", user=exec_user(script)), None)
+    credentials = with_plugin(tmp_path, "sleep 0.3\n" + printing('{"token": "abc"}'))
 
     async def main() -> int:
         calls = asyncio.gather(*(credentials.headers() for _ in range(20)))
@@ -325,8 +307,7 @@ def test_a_forced_refresh_does_not_make_do_with_one_that_is_not(tmp_path: Path, 
 
 
 def test_a_caller_that_gives_up_does_not_end_the_refresh_of_others(tmp_path: Path) -> None:
-    script = write_plugin(tmp_path, "sleep 0.3\n" + printing('{"token": "abc"}'))
-    credentials = load_credentials(write_kubeconfig(tmp_path / "config", user=exec_user(script)), None)
+    credentials = with_plugin(tmp_path, "sleep 0.3\n" + printing('{"token": "abc"}'))
 
     async def main() -> dict[str, str]:
         first, second = (asyncio.create_task(credentials.headers()) for _ in range(2))
@@ -341,8 +322,7 @@ def test_a_caller_that_gives_up_does_not_end_the_refresh_of_others(tmp_path: Pat
 def test_a_failure_that_nobody_waits_for_is_not_reported_twice(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    script = write_plugin(tmp_path, "sleep 0.1; exit 1")
-    credentials = load_credentials(write_kubeconfig(tmp_path / "config", user=exec_user(script)), None)
+    credentials = with_plugin(tmp_path, "sleep 0.1; exit 1")
 
     async def main() -> None:
         call = asyncio.create_task(credentials.headers())
@@ -452,7 +432,7 @@ def test_certificates_that_were_refused_are_not_kept(tmp_path: Path, certificate
 
 
 def test_a_certificate_of_a_plugin_is_a_new_context(tmp_path: Path, certificates: Certificates) -> None:
-    credentials = with_plugin(tmp_path, certificate_status(certificates, "alice"), Clock(0.0))
+    credentials = with_plugin(tmp_path, printing(certificate_status(certificates, "alice")))
     seen: list[tuple[object, int]] = [(credentials.tls(), credentials.generation)]
     for name in ("alice", "alice", "bob"):
         write_plugin(tmp_path, printing(certificate_status(certificates, name)))
@@ -464,7 +444,7 @@ def test_a_certificate_of_a_plugin_is_a_new_context(tmp_path: Path, certificates
 
 
 def test_a_certificate_of_a_plugin_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
-    credentials = with_plugin(tmp_path, '{"clientCertificateData": "C", "clientKeyData": "K"}', Clock(0.0))
+    credentials = with_plugin(tmp_path, printing('{"clientCertificateData": "C", "clientKeyData": "K"}'))
     expected = rf"context here: exec plugin {tmp_path}/plugin: clientCertificateData: no certificate in PEM$"
     with pytest.raises(CredentialsError, match=expected):
         authorization(credentials)
