@@ -211,8 +211,7 @@ def _leaving(pod: Pod, runs: Sequence[_Run]) -> Leaving:
 
 def _drained(basis: Basis, pod: Pod, runs: Sequence[_Run], move: Move) -> DrainedPod:
     stays = belongs_to_node(pod)
-    is_of_set = pod.controller is not None and pod.controller.kind == "DaemonSet"
-    needs = [IGNORE_DAEMON_SETS] if is_of_set else []
+    needs = [IGNORE_DAEMON_SETS] if pod.of_daemon_set else []
     if not stays:
         needs += [DELETE_LOCAL_DATA] if basis.facts.of_pod(pod).local_data else []
         needs += [FORCE] if pod.controller is None else []

@@ -47,7 +47,8 @@ class NewNodes:
         self._like = like
         self._node = known(basis.mirror, like.name)
         self._daemons = [*_daemons(basis.mirror)]
-        self._static = [pod for pod in basis.mirror.pods_on(like.name) if belongs_to_node(pod) and not _of_set(pod)]
+        of_node = filter(belongs_to_node, basis.mirror.pods_on(like.name))
+        self._static = [pod for pod in of_node if not pod.of_daemon_set]
 
     def placed(self, pod: Pod) -> Steps[Outcome | None]:
         """Add a node, and place a pod. Return None, without the node, if the pod fits nowhere even so."""
@@ -82,10 +83,6 @@ class NewNodes:
             number += 1
         node = copy_of(self._node, name, self._like.labels)
         return replace(node, taints=tuple(each for each in node.taints if not (is_trouble(each) or is_leaving(each))))
-
-
-def _of_set(pod: Pod) -> bool:
-    return pod.controller is not None and pod.controller.kind == "DaemonSet"
 
 
 def _daemons(mirror: ClusterMirror) -> Iterator[Pod]:

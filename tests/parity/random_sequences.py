@@ -64,9 +64,8 @@ def _add_queue(random: Random, made: V1, *, with_volumes: bool) -> None:
     nodes = made["before"]["nodes"]
     made["lost"] = []
     if made["what"] == DRAIN:
-        made["lost"] = [
-            random.choice(nodes)["metadata"]["name"]
-        ]  # of several, one is empty before the next one is drained
+        # One, because of several nodes the first one is empty before the next one is drained.
+        made["lost"] = [random.choice(nodes)["metadata"]["name"]]
     elif made["what"] != CAPACITY:
         zones = {each["metadata"]["labels"].get(ZONE) for each in nodes} - {None}
         made["zone"] = zone = random.choice(sorted(zones)) if zones else ""
