@@ -1,4 +1,4 @@
-"""What an response assumes, so that its reader can say whether it holds for the cluster."""
+"""What a response assumes, so that its reader can say whether it holds for the cluster."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ class Lack(msgspec.Struct, frozen=True):
 
 
 class Assumptions(msgspec.Struct, frozen=True):
-    """What an response assumes."""
+    """What a response assumes."""
 
     kubernetes: str
     """The release whose rules apply, and its source."""
@@ -25,7 +25,7 @@ class Assumptions(msgspec.Struct, frozen=True):
     percentage_of_nodes_to_score: int
     """All nodes are judged. Above 100 nodes, kube-scheduler takes a sample of those that fit, unless this is set."""
     orders: int
-    """In how many orders the pods arrived, and ties were broken, of which `chance` tells."""
+    """In how many orders the pods arrived and ties were broken. `always` and `never` are over all of them."""
     lacks: Sequence[Lack]
     uncertainties: Sequence[Uncertainty]
     """Owners of whose new pods not everything is known."""

@@ -12,7 +12,7 @@ from core.simulation.moves import Move, Workload
 from core.simulation.placing import Fate
 
 LEFT_OUT: Final = (
-    "pods stay on a node that does not response for the 300 s that they tolerate it",
+    "pods stay on a node that does not answer for the 300 s that they tolerate it",
     "the node lifecycle controller evicts at a limited rate, and not at all where every zone is down",
     "a replica of a StatefulSet waits until the object of its node is deleted, or is marked out-of-service",
 )
@@ -32,7 +32,7 @@ class DomainResponse(msgspec.Struct, frozen=True):
     """Whether every pod that comes again finds a place, in every order, and with the nodes in either state."""
     nodes: Sequence[str]
     state: NodeState
-    """`out`: the nodes are there and do not response. `removed`: there are no such nodes."""
+    """`out`: the nodes are there and do not answer. `removed`: there are no such nodes."""
     without_place: int
     """Pods that find no place, in some order."""
     unknown: int

@@ -236,7 +236,7 @@ def check_explained(settings: Settings) -> None:
 def simulated_schedulers(settings: Settings, mirror: ClusterMirror) -> Schedulers:
     """Return the schedulers that simulations know: those of the scheduler's configuration, else kube-scheduler's own.
 
-    Each has a cache of its own, which the mirror tells of every step. Raises SettingsError.
+    Each scheduler has its own cache, which follows the changes of the mirror. Raises SettingsError.
     """
     profile = create_profile(settings)
     profiles = {DEFAULT_SCHEDULER: profile}

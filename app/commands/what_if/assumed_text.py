@@ -1,4 +1,4 @@
-"""The text of what an response assumes, at its end."""
+"""The last lines of a response: what it assumes."""
 
 from collections.abc import Iterator, Mapping
 

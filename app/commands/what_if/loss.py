@@ -28,7 +28,7 @@ _KEYS: Final = {"zone": ZONE, "region": "topology.kubernetes.io/region", "node":
 _MAX_DOMAINS: Final = 20
 _MAX_DETAILS: Final = 2
 _MAX_WORKLOADS: Final = 3
-_STATES: Final = {NodeState.OUT: "do not response", NodeState.REMOVED: "are removed"}
+_STATES: Final = {NodeState.OUT: "do not answer", NodeState.REMOVED: "are removed"}
 
 
 class Options(QuestionSource):
@@ -50,7 +50,7 @@ class Options(QuestionSource):
     help="What fails at once: the nodes of a zone, of a region, with one value of a label; or each node by itself.",
 )
 @click.option("--only", multiple=True, metavar="VALUE", help="Only this zone, or value. Can be repeated.")
-@click.option("--strict", is_flag=True, help="End with 1 if the cluster does not survive the loss of any one.")
+@click.option("--strict", is_flag=True, help="End with 1 if the cluster does not survive one of the losses.")
 @orders_option
 @output_option(NO_NAMES)
 @with_options(QUESTION_OPTIONS)
@@ -105,8 +105,7 @@ def _summary(response: LossResponse) -> Iterator[Line]:
     if not lost:
         yield from styled(wrapped(f"The cluster survives the loss of any one of {of}."), "green", bold=True)
     else:
-        leave = "leaves" if len(lost) == 1 else "leave"
-        text = f"The cluster does not survive the loss of any one of {of}: {len(lost)} {leave} pods without a place"
+        text = f"The cluster does not survive the loss of {len(lost):,} of {of}, each by itself: pods find no place"
         unknown = any(each.unknown for each in lost)
         yield from styled(wrapped(f"{text}{', or it is not known' if unknown else ''}."), "red", bold=True)
     if response.nodes_without_key:

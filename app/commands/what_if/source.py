@@ -92,7 +92,7 @@ class QuestionCluster(NamedTuple):
         return Basis(self.mirror, self.schedulers, self.facts, orders)
 
     def assumed(self, orders: int) -> Assumptions:
-        """Return what an response assumes. To be called after the question, because uncertainties are found by it."""
+        """Return what a response assumes. To be called after the question, because uncertainties are found by it."""
         return Assumptions(self.kubernetes, [*self.schedulers], ALL, orders, self.lacks, self.facts.uncertainties)
 
 

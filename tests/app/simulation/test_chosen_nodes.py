@@ -1,4 +1,4 @@
-"""The nodes that a question names, and what it says of those that there are not."""
+"""Nodes are chosen by name, selector and zone. A name, a selector or a zone of no node is an error in one line."""
 
 import pytest
 

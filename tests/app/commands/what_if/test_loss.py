@@ -54,6 +54,14 @@ def test_with_node_taints_policy_honor_it_does_not_count(tmp_path: Path) -> None
     assert response("loss", "--strict", "--snapshot", path)[0] == 0
 
 
+def test_the_text_counts_the_losses_that_are_not_survived(tmp_path: Path) -> None:
+    nodes = [node("na", "a"), node("nb", "b"), node("nc", "c", cpu="8")]
+    path = dump(tmp_path, *nodes, replica("web-1a-x", "nc", "5"), deployment(cpu="5"))
+    text = " ".join(ask("loss", "--snapshot", path).stdout.split())
+    assert f"does not survive the loss of 1 of 3 domains of {ZONE}, each by itself: pods find no place." in text
+    assert "Without c, whose nodes do not answer:" in text
+
+
 def test_budgets_do_not_matter_and_bare_pods_do_not_come_again(tmp_path: Path) -> None:
     bare = PODS[0].obj()
     del bare["metadata"]["ownerReferences"]
