@@ -155,11 +155,11 @@ def load_dump(settings: Settings, source: Source) -> Cluster:
             summary = load_items(bar, mirror, skip_invalid=source["skip_invalid"], stated=found.stated)
     if summary.superseded:
         items = [item for item in items if item.place not in summary.superseded]
-    lacking = {} if snapshot is None else _lacking(summary.lacking(), _adding(snapshot))
+    lacking = {} if snapshot is None else _lacking(summary.lacking(), redirection(snapshot))
     release = ReleaseTracker(settings, mirror)
     if summary.kubelet_versions:
         release.take(newest(summary.kubelet_versions), "nodes")
-    _report(summary, _adding(snapshot) if snapshot is not None else "")
+    _report(summary, redirection(snapshot) if snapshot is not None else "")
     return Cluster(mirror, release, of_a_dump(lacking), items)
 
 
@@ -188,8 +188,8 @@ def _lacking(kinds: Collection[Kind], adding: str) -> Mapping[Kind, Missing]:
     return found
 
 
-def _adding(name: str) -> str:
-    """Return the redirection that adds JSON to a dump: JSON texts may follow each other."""
+def redirection(name: str) -> str:
+    """Return the redirection that adds JSON to a dump, empty where none can: JSON texts may follow each other."""
     if Path(name).is_dir():
         return f" >> {shlex.quote(str(Path(name) / 'more.json'))}"
     return f" >> {shlex.quote(name)}" if name != _STDIN and Path(name).suffix not in _YAML else ""

@@ -67,7 +67,7 @@ def chosen_nodes(
         has = f"; there are {_listed(values)}" if values else f": no node has the label {ZONE}"
         found |= _of(nodes, lambda node: node.labels.get(ZONE) == zone, f"--zone {zone}: no node is in it{has}")
     if len(found) == len(nodes) and not may_be_all:
-        raise QuestionError(f"all {len(nodes)} nodes are chosen, so that no node is left for their pods")
+        raise QuestionError("all nodes are chosen, so that none is left for their pods")
     return sorted(found)
 
 

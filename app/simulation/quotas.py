@@ -14,6 +14,7 @@ from core.simulation.capacity import Template
 
 KIND: Final = "ResourceQuota"
 _COUNTS: Final = ("pods", "count/pods")
+_STORAGE: Final = ("requests.storage", "persistentvolumeclaims")  # of all classes, or of CLASS in CLASS/...
 _PER_UNIT: Final = 10**9  # of `amount_of`
 _PER_MILLI: Final = 10**6
 
@@ -38,7 +39,7 @@ def within_quotas(templates: Sequence[Template], raw: RawObjects) -> Allowed:
             turn = [each for each in found if each.pod.namespace == namespace]
             for resource, left in _left(quota):
                 per_turn = sum(each.share * _used(each, resource) for each in turn)
-                if resource.startswith(("limits.", "requests.storage")):
+                if resource.startswith("limits.") or resource.endswith(_STORAGE):
                     lacks.append(Lack(f"{name}: {resource}"))
                 elif per_turn:
                     text = f"{name} leaves {_amount(quota, resource)}"

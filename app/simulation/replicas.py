@@ -2,25 +2,28 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from app.explain.explain_request import Manifest, decode_manifest
 from app.explain.pod_names import PodQuery, pod_query
-from app.explain.stored_pod import read_json
+from app.explain.stored_pod import Json, member, read_json
 from app.explain.templates import AtHand
 from app.explain.workloads import split
 from app.simulation.chosen_nodes import QuestionError
 from app.simulation.comes_again import ClusterFacts
 from app.simulation.raw_objects import RawObjects
 from core.events import ClusterEvent
+from core.explaining.owners import belongs_to_node
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.objects.volumes import PersistentVolumeClaim
 from core.simulation.capacity import Template
 from core.simulation.facts import copy_of_pod
 from core.simulation.moves import owner_text
+
+_OF_NODES: Final = "its pods belong to nodes, and it has no replicas"
 
 
 class Replica(NamedTuple):
@@ -41,12 +44,15 @@ class Replicas:
         self._facts = facts
 
     def of_manifest(self, text: bytes) -> Replica:
-        """Return the template of a manifest, as JSON. Raises DecodeError."""
+        """Return the template of a manifest, as JSON. Raises QuestionError, DecodeError."""
         workload, _ = split(text)
         manifest = decode_manifest(text, AtHand(self._mirror, self._raw.objects))
         kind = str(workload.get("kind") or "Pod")
         name = str(read_json(msgspec.json.encode(workload)).get("metadata", {}).get("name") or manifest.pod.name)
-        return self._of(manifest, f"{kind} {manifest.pod.namespace}/{name}", is_set=kind == "StatefulSet")
+        of = f"{kind} {manifest.pod.namespace}/{name}"
+        if belongs_to_node(manifest.pod):
+            raise QuestionError(f"{of}: {_OF_NODES}")
+        return self._of(manifest, of, is_set=kind == "StatefulSet")
 
     def named(self, text: str, namespace: str = "") -> Replica:
         """Return the template of [NAMESPACE/][TYPE/]NAME: a workload, or a pod. Raises QuestionError, DecodeError."""
@@ -56,12 +62,14 @@ class Replicas:
         if len(stored) == 1:
             return self.of_manifest(msgspec.json.encode(stored[0]))
         found = {(pod.namespace, owner_text(pod) if query.kind else pod.name): pod for pod in self._pods(query)}
-        if not found:
+        namespaces = {each for each, _ in found} | {_namespace_of(each) for each in stored}
+        if not namespaces:
             raise QuestionError(f"{text}: there is no such pod, and no pod of such a workload; -f FILE has a new one")
-        if len(found) > 1:
-            namespaces = ", ".join(sorted({each for each, _ in found}))
-            raise QuestionError(f"{text}: there are several of that name, in {namespaces}: give -n")
+        if len(namespaces) > 1:
+            raise QuestionError(f"{text}: there are several of that name, in {', '.join(sorted(namespaces))}: give -n")
         pod = next(iter(found.values()))
+        if belongs_to_node(pod):
+            raise QuestionError(f"{text}: {_OF_NODES}")
         again = self._facts.comes_again(pod) if pod.node_name else copy_of_pod(pod)
         made = again if isinstance(again, Pod) else copy_of_pod(pod) if isinstance(again, str) else again.pod
         return Replica(owner_text(pod) if query.kind else f"Pod {pod.full_name}", Template(made))
@@ -82,3 +90,7 @@ class Replicas:
             elif each.full_name not in self._mirror.objects(type(each)):
                 self._mirror.apply(ClusterEvent("Add", each))
         return Replica(of, Template(manifest.pod, claims=claims), "; ".join(manifest.notes.unknown))
+
+
+def _namespace_of(stored: Json) -> str:
+    return str(member(stored, "metadata").get("namespace") or "default")

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from app.api_server.client import ApiError
 from app.api_server.credentials import CredentialsError
+from app.commands.dump import redirection
 from app.commands.manifests import one_manifest, read_manifests
 from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, labelled, paragraphs, print_output, styled, wrapped
@@ -39,6 +40,7 @@ from core.simulation.new_nodes import NodeLike
 
 _VISIBLE: Final = ("cpu", "memory", "pods")
 _MAX_PENDING: Final = 5
+_MAX_ADDED: Final = 1_000
 
 
 class Options(QuestionSource):
@@ -120,12 +122,12 @@ def _like(options: Options, cluster: QuestionCluster) -> NodeLike | None:
         return None
     if name not in cluster.mirror.nodes.slots:
         raise QuestionError(f"--add-node-like {name}: no such node")
-    return NodeLike(name, labels={ZONE: options["in_zone"]} if options["in_zone"] else {})
+    return NodeLike(name, _MAX_ADDED, labels={ZONE: options["in_zone"]} if options["in_zone"] else {})
 
 
 def _lacks_of_quotas(options: Options, cluster: QuestionCluster, found: Sequence[Replica]) -> Iterator[Lack]:
     if found and options["snapshot"] is not None and not cluster.raw.has(KIND):
-        yield Lack("the dump has no resourcequotas", f"kubectl get -A -o json quota >> {options['snapshot']}")
+        yield Lack("the dump has no resourcequotas", f"kubectl get -A -o json quota{redirection(options['snapshot'])}")
 
 
 def capacity_text(response: CapacityResponse, *, wide: bool) -> Iterator[Line]:
@@ -138,7 +140,7 @@ def capacity_text(response: CapacityResponse, *, wide: bool) -> Iterator[Line]:
             [
                 *(labelled("by zone", _counts(found.by_zone)) if found.by_zone else ()),
                 *(labelled("by pool", _counts(found.by_pool)) if found.by_pool else ()),
-                *labelled("then", _fill(response, wide=wide)),
+                *(labelled("then", _fill(response, wide=wide)) if found.fill else ()),
             ],
             assumed_text(response.assumed, wide=wide),
         ]
@@ -164,16 +166,15 @@ def _summary(response: CapacityResponse) -> Iterator[Line]:
     if found.added:
         zone = f" in zone {found.added_zone}" if found.added_zone else ""
         of_node = found.added[0].rpartition("-copy-")[0]
-        yield from wrapped(f"{counted(len(found.added), 'node')} like {of_node}{zone} {_is(len(found.added))} needed.")
+        needed = "needed" if response.enough else "added"
+        most = ", as many as Kindred adds" if len(found.added) == _MAX_ADDED else ""
+        like = f"{counted(len(found.added), 'node')} like {of_node}{zone}"
+        yield from wrapped(f"{like} {'is' if len(found.added) == 1 else 'are'} {needed}{most}.")
     name = response.of[found.stopped_at] if found.stopped_at >= 0 else ""
     if found.rejected is not None:
         yield from wrapped(f"The next one of {name} has no place: {rejected_text(found.rejected)}.")
     elif found.quota:
         yield from wrapped(f"The next one of {name} is not allowed: {found.quota}.")
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
 
 
 def _pending(response: CapacityResponse, *, wide: bool) -> Iterator[Line]:

@@ -53,6 +53,8 @@ def rejected_text(rejected: Rejected) -> str:
         return "it has scheduling gates"
     if rejected.why:
         return rejected.why
+    if not rejected.nodes:
+        return "no nodes available to schedule pods"  # ErrNoNodesAvailable
     listed = [f"{number} {reason}" for reason, number in rejected.reasons.items()]
     more = f" and {len(listed) - _MAX_REASONS} more" if len(listed) > _MAX_REASONS else ""
     victims = f"; it may preempt {', '.join(rejected.victims)} on {rejected.node}" if rejected.victims else ""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.commands.what_if.asking import ask, deployment, dump, node, replica, response
-from tests.builders import Object, make_pod
+from tests.builders import Object, PodBuilder, make_pod
 
 NODES = [node("n1"), node("n2", "b")]
 
@@ -104,6 +104,15 @@ def test_nodes_for_the_pending_pods_alone(tmp_path: Path) -> None:
     assert "2 nodes like n1 in zone a are needed." in result.stdout
 
 
+def test_nodes_that_do_not_help_all_are_not_said_to_be_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = [make_pod(f"waits-{at}").in_namespace("shop").requests(cpu=cpu) for at, cpu in enumerate("4449")]
+    path = dump(tmp_path, *NODES, *(each.phase("Pending") for each in waits))
+    words = "capacity", "--add-node-like", "n1", "--snapshot", path
+    assert "1 node like n1 in zone a is added." in ask(*words).stdout
+    monkeypatch.setattr("app.commands.what_if.capacity._MAX_ADDED", 1)
+    assert "1 node like n1 in zone a is added, as many as Kindred adds." in ask(*words).stdout
+
+
 @pytest.mark.parametrize(
     ("hard", "used", "placed"),
     [
@@ -132,6 +141,7 @@ def test_the_quota_that_stops_the_next_one_is_named(tmp_path: Path) -> None:
     ("hard", "spec", "reported"),
     [
         ({"limits.cpu": "5"}, {}, "ResourceQuota shop/q: limits.cpu"),
+        ({"persistentvolumeclaims": "5"}, {}, "ResourceQuota shop/q: persistentvolumeclaims"),
         ({"pods": "1"}, {"scopes": ["BestEffort"]}, "ResourceQuota shop/q has scopes"),
     ],
 )
@@ -156,6 +166,8 @@ def test_each_replica_of_a_stateful_set_brings_claims_of_its_own(tmp_path: Path)
     [
         ((), "Error: Give TYPE/NAME, a pod, -f FILE, or --add-node-like NODE for the pending pods."),
         (("deploy/none",), "deploy/none: there is no such pod, and no pod of such a workload; -f FILE has a new one"),
+        (("ds/proxy",), "Error: ds/proxy: its pods belong to nodes, and it has no replicas"),
+        (("proxy-x",), "Error: proxy-x: its pods belong to nodes, and it has no replicas"),
         (("deploy/web", "--mix", "1,2"), "Error: --mix 1,2: expected 1 number of at least 1, with commas"),
         (("deploy/web", "--mix", "0"), "Error: --mix 0: expected 1 number of at least 1, with commas"),
         (("--add-node-like", "n9"), "Error: --add-node-like n9: no such node"),
@@ -165,7 +177,8 @@ def test_each_replica_of_a_stateful_set_brings_claims_of_its_own(tmp_path: Path)
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], error: str) -> None:
-    path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"))
+    daemon = make_pod("proxy-x").in_namespace("shop").owned_by("DaemonSet", "proxy", "d").on("n1")
+    path = dump(tmp_path, *NODES, daemon, replica("web-1a-x", "n1"))
     result = ask("capacity", *arguments, "--snapshot", path)
     assert result.exit_code == 2
     assert error in result.stderr.splitlines()[-1]
@@ -178,10 +191,35 @@ def test_workloads_of_one_name_in_two_namespaces(tmp_path: Path) -> None:
     assert "there are several of that name, in dev, shop: give -n" in result.stderr
 
 
+@pytest.mark.parametrize("pods", [[], [replica("web-1a-x", "n1")]])
+def test_stored_workloads_of_one_name_in_two_namespaces(tmp_path: Path, pods: list[PodBuilder]) -> None:
+    """Also where not all of them have pods."""
+    other = deployment()
+    other["metadata"]["namespace"] = "dev"
+    result = ask("capacity", "deploy/web", "--snapshot", dump(tmp_path, *NODES, *pods, deployment(), other))
+    assert "there are several of that name, in dev, shop: give -n" in result.stderr
+
+
+def test_a_daemon_set_has_no_replicas(tmp_path: Path) -> None:
+    found = deployment("proxy") | {"kind": "DaemonSet"}
+    for words in (("-f", manifest(tmp_path, found)), ("ds/proxy",)):
+        result = ask("capacity", *words, "--snapshot", dump(tmp_path, *NODES, found))
+        assert "Error: DaemonSet shop/proxy: its pods belong to nodes, and it has no replicas" in result.stderr
+
+
+def test_a_cluster_without_nodes(tmp_path: Path) -> None:
+    result = ask("capacity", "deploy/web", "--snapshot", dump(tmp_path, deployment()))
+    text = " ".join(result.stdout.split())
+    assert "The next one of Deployment shop/web has no place: no nodes available to schedule pods." in text
+
+
 def test_a_dump_without_quotas_says_so(tmp_path: Path) -> None:
-    path = dump(tmp_path, *NODES, deployment())
+    folder = tmp_path / "of a cluster"
+    folder.mkdir()
+    path = dump(folder, *NODES, deployment())
     result = ask("capacity", "deploy/web", "--snapshot", path)
     assert "Not judged: the dump has no resourcequotas. This adds them:" in result.stdout
+    assert f"  kubectl get -A -o json quota >> '{path}'" in result.stdout
 
 
 @pytest.mark.parametrize("output", ["table", "wide", "yaml"])
