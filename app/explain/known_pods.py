@@ -12,6 +12,7 @@ from app.explain.pod_names import PodQuery, pod_query
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods
 from core.explaining.pod_names import Sees, every_namespace
+from core.explaining.words import listed
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
@@ -119,9 +120,7 @@ def the_one(found: dict[str, list[Pod]], text: str, field: str, *, is_limited: b
     if len(pods) > 1:
         names = {pod.full_name: pod for pod in pods}
         several = sorted(names) if len(names) == len(pods) else [pod.uid for pod in pods]
-        more = f" and {len(several) - _MAX_LISTED:,} more" if several[_MAX_LISTED:] else ""
-        listed = ", ".join(several[:_MAX_LISTED]) + more
-        raise UnknownError(field, f"pod {text}: there are several of that name: {listed}")
+        raise UnknownError(field, f"pod {text}: there are several of that name: {listed(several, _MAX_LISTED)}")
     return pods[0]
 
 

@@ -15,6 +15,7 @@ import msgspec
 from app.objects.decode import DecodeError, decoding
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import OF_MANIFESTS
+from core.explaining.words import listed
 from core.objects.quantity import QuantityError, nanos
 from core.releases.release import Release, Rules
 
@@ -439,5 +440,4 @@ def _note(notes: list[str], what: str, added: Sequence[str], whence: str) -> Non
     """Note some additions of one kind, if there are any."""
     distinct = [*dict.fromkeys(added)]
     if distinct:
-        more = f" and {len(distinct) - _MAX_LISTED} more" if len(distinct) > _MAX_LISTED else ""
-        notes.append(f"{what} {', '.join(distinct[:_MAX_LISTED])}{more} {whence}".strip())
+        notes.append(f"{what} {listed(distinct, _MAX_LISTED)} {whence}".strip())

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from core.explaining.words import listed
 from core.mirror.cluster import ClusterMirror
 from core.objects.labels import Selector, SelectorError, parse_selector
 from core.objects.node import ZONE, Node
@@ -58,13 +59,13 @@ def chosen_nodes(
     found = {name.removeprefix("node/") for name in names}
     unknown = sorted(found - nodes.keys())
     if unknown:
-        raise QuestionError(f"no such node: {_listed(unknown)}")
+        raise QuestionError(f"no such node: {listed(unknown, _MAX_LISTED)}")
     if selector:
         matches = selector_of_text("--selector", selector).matches
         found |= _of(nodes, lambda node: matches(node.labels), f"--selector {selector}: no node matches")
     if zone:
         values = sorted({node.labels[ZONE] for node in nodes.values() if ZONE in node.labels})
-        has = f"; there are {_listed(values)}" if values else f": no node has the label {ZONE}"
+        has = f"; there are {listed(values, _MAX_LISTED)}" if values else f": no node has the label {ZONE}"
         found |= _of(nodes, lambda node: node.labels.get(ZONE) == zone, f"--zone {zone}: no node is in it{has}")
     if len(found) == len(nodes) and not may_be_all:
         raise QuestionError("all nodes are chosen, so that none is left for their pods")
@@ -76,8 +77,3 @@ def _of(nodes: Mapping[str, Node], has: Callable[[Node], bool], none: str) -> se
     if not found:
         raise QuestionError(none)
     return found
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
-    return f"{', '.join(names[:_MAX_LISTED])}{more}"

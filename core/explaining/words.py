@@ -1,4 +1,4 @@
-"""Numbers and examples in sentences."""
+"""Numbers, names and examples in sentences."""
 
 from collections.abc import Sequence
 
@@ -11,3 +11,9 @@ def counted(number: int, name: str, plural: str = "") -> str:
 def such_as(examples: Sequence[str], number: int) -> str:
     """Return examples of a number of nodes: `such as a, b`, or the names alone if these are all."""
     return f"{'such as ' if len(examples) < number else ''}{', '.join(examples)}"
+
+
+def listed(names: Sequence[str], most: int | None) -> str:
+    """Return names with commas, and how many more there are than `most`. None: all names."""
+    left = 0 if most is None else len(names) - most
+    return f"{', '.join(names[:most])}{f' and {left:,} more' if left > 0 else ''}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from app.commands.output import Line, styled, wrapped
 from app.simulation.assumptions import Assumptions
 from app.simulation.comes_again import Uncertainty
-from core.explaining.words import counted
+from core.explaining.words import counted, listed
 
 _MAX_OWNERS = 3
 
@@ -32,7 +32,5 @@ def _by_reason(assumed: Assumptions) -> Mapping[str, list[Uncertainty]]:
 
 
 def _uncertainty_text(why: str, uncertainties: list[Uncertainty], *, wide: bool) -> str:
-    owners = [each.owner for each in uncertainties]
-    visible = owners if wide else owners[:_MAX_OWNERS]
-    more = f" and {len(owners) - len(visible)} more" if len(owners) > len(visible) else ""
-    return f"{counted(sum(each.pods for each in uncertainties), 'pod')} of {', '.join(visible)}{more}: {why}."
+    owners = listed([each.owner for each in uncertainties], None if wide else _MAX_OWNERS)
+    return f"{counted(sum(each.pods for each in uncertainties), 'pod')} of {owners}: {why}."

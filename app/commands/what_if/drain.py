@@ -1,7 +1,7 @@
 """`kindred drain`: what `kubectl drain` would refuse and evict, and where the pods would go."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Final, Unpack
 
@@ -14,11 +14,18 @@ from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import places_text, without_place_text
 from app.commands.what_if.progress import result_of
-from app.commands.what_if.source import QUESTION_OPTIONS, QuestionSource, load, orders_option, question_settings
+from app.commands.what_if.source import (
+    NODES_OPTIONS,
+    QUESTION_OPTIONS,
+    NodesSource,
+    load,
+    orders_option,
+    question_settings,
+)
 from app.commands.why.cluster import MissingRightsError
 from app.simulation.chosen_nodes import QuestionError, chosen_nodes
 from app.simulation.drain_response import DrainResponse, drain_response
-from core.explaining.words import counted
+from core.explaining.words import counted, listed
 from core.objects.kinds import PodDisruptionBudget
 from core.simulation.drain import DELETE_LOCAL_DATA, FORCE, IGNORE_DAEMON_SETS, DrainedPod, drain
 
@@ -31,12 +38,9 @@ _FLAGS: Final = {
 }
 
 
-class Options(QuestionSource):
+class Options(NodesSource):
     """All options of the command."""
 
-    nodes: tuple[str, ...]
-    selector: str
-    zone: str
     ignore_daemonsets: bool
     delete_emptydir_data: bool
     force: bool
@@ -45,9 +49,7 @@ class Options(QuestionSource):
 
 
 @click.command("drain", params=question_settings())
-@click.argument("nodes", nargs=-1, metavar="[NODE]...")
-@click.option("--selector", "-l", default="", metavar="LABELS", help="Nodes with these labels, as for kubectl.")
-@click.option("--zone", default="", metavar="ZONE", help="Nodes of this zone.")
+@with_options(NODES_OPTIONS)
 @click.option(IGNORE_DAEMON_SETS, is_flag=True, help="As kubectl: leave the pods of DaemonSets.")
 @click.option(DELETE_LOCAL_DATA, is_flag=True, help="As kubectl: also evict pods with emptyDir volumes.")
 @click.option(FORCE, is_flag=True, help="As kubectl: also evict pods without a controller.")
@@ -114,7 +116,7 @@ def _comes(pod: DrainedPod) -> bool:
 
 def _rejections(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
     for each in response.rejections:
-        yield from wrapped(f"{each.message}: {_listed(each.pods, wide=wide)}", 4, "  ")
+        yield from wrapped(f"{each.message}: {listed(each.pods, None if wide else _MAX_NAMES)}", 4, "  ")
 
 
 def _blocked(response: DrainResponse) -> Iterator[Line]:
@@ -164,12 +166,6 @@ def _remarks(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
     for each in gone:
         by_reason.setdefault(each.stays_away, []).append(each.pod)
     for why, pods in by_reason.items():
-        yield from wrapped(f"Do not come again: {_listed(pods, wide=wide)}: {why}.")
+        yield from wrapped(f"Do not come again: {listed(pods, None if wide else _MAX_NAMES)}: {why}.")
     for owner in response.together:
         yield from styled(wrapped(f"Warning: all replicas of {owner} end on one node."), "yellow")
-
-
-def _listed(names: Sequence[str], *, wide: bool) -> str:
-    visible = names if wide else names[:_MAX_NAMES]
-    more = f" and {len(names) - len(visible):,} more" if len(names) > len(visible) else ""
-    return f"{', '.join(visible)}{more}"

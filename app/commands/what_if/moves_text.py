@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.commands.output import Line, wrapped
-from core.explaining.words import counted
+from core.explaining.words import counted, listed
 from core.simulation.moves import Move, Rejected
 from core.simulation.orders import Chance
 from core.simulation.placing import Fate
@@ -23,8 +23,8 @@ def without_place_text(moves: Sequence[Move], *, wide: bool) -> Iterator[Line]:
         names = [each.pod for each in alike]
         named = names if wide or len(names) <= _MAX_NAMES else [*names[:_MAX_NAMES], f"{len(names) - _MAX_NAMES} more"]
         of = f"{owner}: {counted(len(alike), 'pod')}" if len(alike) > 1 else names[0]
-        listed = f" ({', '.join(each.rpartition('/')[2] for each in named)})" if len(alike) > 1 else ""
-        yield from wrapped(f"{of}{listed}: {chance}: {why}", 4, "  ")
+        those = f" ({', '.join(each.rpartition('/')[2] for each in named)})" if len(alike) > 1 else ""
+        yield from wrapped(f"{of}{those}: {chance}: {why}", 4, "  ")
     if len(groups) > len(visible):
         yield f"  ... and {counted(len(groups) - len(visible), 'more group')}, see -o wide"
 
@@ -55,10 +55,9 @@ def rejected_text(rejected: Rejected) -> str:
         return rejected.why
     if not rejected.nodes:
         return "no nodes available to schedule pods"  # ErrNoNodesAvailable
-    listed = [f"{number} {reason}" for reason, number in rejected.reasons.items()]
-    more = f" and {len(listed) - _MAX_REASONS} more" if len(listed) > _MAX_REASONS else ""
+    reasons = listed([f"{number} {reason}" for reason, number in rejected.reasons.items()], _MAX_REASONS)
     victims = f"; it may preempt {', '.join(rejected.victims)} on {rejected.node}" if rejected.victims else ""
-    return f"0/{rejected.nodes} nodes are available: {', '.join(listed[:_MAX_REASONS])}{more}{victims}"
+    return f"0/{rejected.nodes} nodes are available: {reasons}{victims}"
 
 
 def places_text(nodes: Mapping[str, int]) -> str:

@@ -14,11 +14,11 @@ from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import rejected_text
 from app.commands.what_if.progress import result_of
-from app.commands.what_if.source import QUESTION_OPTIONS, QuestionSource, load, question_settings
+from app.commands.what_if.source import NODES_OPTIONS, QUESTION_OPTIONS, NodesSource, load, question_settings
 from app.commands.why.cluster import MissingRightsError
 from app.simulation.chosen_nodes import QuestionError, chosen_nodes
 from app.simulation.removal_response import RemovalResponse, removal_response
-from core.explaining.words import counted
+from core.explaining.words import counted, listed
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.quantity import quantity_text
 from core.simulation.lost_nodes import NodeState
@@ -28,20 +28,15 @@ _MAX_NODES: Final = 20
 _MAX_NAMES: Final = 12
 
 
-class Options(QuestionSource):
+class Options(NodesSource):
     """All options of the command."""
 
-    nodes: tuple[str, ...]
-    selector: str
-    zone: str
     tries: int
     output: OutputFormat
 
 
 @click.command("removal", params=question_settings())
-@click.argument("nodes", nargs=-1, metavar="[NODE]...")
-@click.option("--selector", "-l", default="", metavar="LABELS", help="Nodes with these labels, as for kubectl.")
-@click.option("--zone", default="", metavar="ZONE", help="Nodes of this zone.")
+@with_options(NODES_OPTIONS)
 @click.option(
     "--tries",
     type=click.IntRange(0),
@@ -91,14 +86,15 @@ def removal_text(response: RemovalResponse, *, wide: bool) -> Iterator[Line]:
 
 
 def _summary(response: RemovalResponse, *, wide: bool) -> Iterator[Line]:
+    most = None if wide else _MAX_NAMES
     going = [each.node for each in response.nodes if each.can_go]
     text = f"{len(going):,} of {counted(len(response.nodes), 'node')} could go, each by itself"
-    names = f": {_listed(going, wide=wide)}" if going else ""
+    names = f": {listed(going, most)}" if going else ""
     yield from styled(wrapped(f"{text}{names}."), "green" if going else "red", bold=True)
     if response.together:
         saved = " and ".join(f"{quantity_text(name, amount)} of {name}" for name, amount in response.saved.items())
-        together = _listed([*response.together], wide=wide)
-        yield from wrapped(f"{len(response.together):,} could all go, which saves {saved}: {together}.")
+        text = f"{len(response.together):,} could all go, which saves {saved}"
+        yield from wrapped(f"{text}: {listed(response.together, most)}.")
 
 
 def _why(removal: NodeRemoval) -> str:
@@ -106,9 +102,3 @@ def _why(removal: NodeRemoval) -> str:
         return removal.why
     removed = " once the node is removed" if removal.state is NodeState.REMOVED else ""
     return f"no other place{removed}: {rejected_text(removal.rejected)}"
-
-
-def _listed(names: list[str], *, wide: bool) -> str:
-    visible = names if wide else names[:_MAX_NAMES]
-    more = f" and {len(names) - len(visible):,} more" if len(names) > len(visible) else ""
-    return f"{', '.join(visible)}{more}"

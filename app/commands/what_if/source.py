@@ -51,6 +51,11 @@ orders_option: Final = click.option(
     help="In how many orders pods arrive and ties are broken. The first one is the same each time.",
 )
 QUESTION_OPTIONS: Final = (*SOURCE_OPTIONS, *_CLUSTER_OPTIONS)
+NODES_OPTIONS: Final = (
+    click.argument("nodes", nargs=-1, metavar="[NODE]..."),
+    click.option("--selector", "-l", default="", metavar="LABELS", help="Nodes with these labels, as for kubectl."),
+    click.option("--zone", default="", metavar="ZONE", help="Nodes of this zone."),
+)
 _OF_OWNERS: Final = tuple(
     Resource(kind=Pod, kind_name=kind, group=group, decode=decode_pod)  # for its path; nothing is decoded
     for kind, group in (
@@ -75,6 +80,14 @@ class QuestionSource(Source):
     context: str | None
     impersonated: str | None
     groups: tuple[str, ...]
+
+
+class NodesSource(QuestionSource):
+    """The values of NODES_OPTIONS, too."""
+
+    nodes: tuple[str, ...]
+    selector: str
+    zone: str
 
 
 class QuestionCluster(NamedTuple):

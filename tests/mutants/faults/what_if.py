@@ -79,7 +79,7 @@ FAULTS: Final = (
         id="enough-in-the-best-order",
         breaks="As many fit as are asked for, though in some orders fewer do.",
         old="    enough = found.least >= (1 if requested is None else requested) if of else not found.pending_unplaced",
-        new="    enough = found.most >= 1 if of else not found.pending_unplaced",
+        new="    enough = found.most >= (1 if requested is None else requested) if of else not found.pending_unplaced",
         tests=("what_if/test_capacity.py",),
     ),
     Fault(

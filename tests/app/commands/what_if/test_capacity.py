@@ -85,6 +85,16 @@ def test_pending_pods_come_first(tmp_path: Path) -> None:
     assert "shop/large: 0/2 nodes are available: 2 Insufficient cpu" in result.stdout
 
 
+@pytest.mark.parametrize(("replicas", "status"), [(1, 0), (2, 1)])
+def test_enough_is_in_every_order(tmp_path: Path, replicas: int, status: int) -> None:
+    """A pending pod of 3 cpu leaves room for one more, and a pending pod of 2 cpu for two."""
+    waits = [make_pod(f"waits-{cpu}").in_namespace("shop").requests(cpu=cpu).phase("Pending") for cpu in "23"]
+    path = dump(tmp_path, node("n1"), *waits, deployment())
+    words = "deploy/web", "--replicas", replicas, "--orders", "20", "--snapshot", path
+    found = response("capacity", *words)
+    assert (found[0], found[1]["capacity"]["least"], found[1]["capacity"]["most"]) == (status, 1, replicas)
+
+
 def test_nodes_like_another_are_added_for_what_does_not_fit(tmp_path: Path) -> None:
     daemon = make_pod("proxy-x").in_namespace("shop").owned_by("DaemonSet", "proxy", "d").requests(cpu="1").on("n1")
     path = dump(tmp_path, *NODES, daemon, deployment(cpu="3"))
