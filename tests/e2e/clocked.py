@@ -1,4 +1,4 @@
-"""`kindred serve` as it is, save that it prints the CPU time of requests, and of work for gangs between requests."""
+"""`kindred serve`, which also prints the CPU time of requests, and of work for gangs between requests."""
 
 import sys
 import time

@@ -20,6 +20,7 @@ import msgspec
 
 from core.objects.groups import GROUP_LABEL, MINIMUM_ANNOTATION
 from tests.bench.live import Process
+from tests.bench.report import percentile
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.binaries import API_SERVER, SCHEDULER, BuildError
 from tests.e2e.clocked import MARK, Calls
@@ -101,9 +102,9 @@ def measured(setting: Setting, name: str, seconds: float) -> list[Made]:
         made = creating.result()
     lasted, end = time.time() - start, setting.calls()
     spent = {each: (program.cpu_seconds() - before[each]) / lasted for each, program in programs.items()}
-    late, number = sorted(waits(made, time.time())), max(end.number - begin.number, 1)
+    late, number = waits(made, time.time()), max(end.number - begin.number, 1)
     say(f"{name}: {sum(each.bound is not None for each in made)} of {len(made)} pods bound, {rate(made):.1f} a second")
-    say(f"  {late[len(late) // 2]:.3f} s after they were due (p50), {late[-len(late) // 100]:.3f} s (p99)")
+    say(f"  {percentile(late, 0.5):.3f} s after they were due (p50), {percentile(late, 0.99):.3f} s (p99)")
     each = 1000 * (end.requests - begin.requests) / number
     say(f"  {number / lasted:.0f} requests a second, {each:.2f} ms of CPU each")
     say(f"  CPUs: {', '.join(f'{program} {share:.2f}' for program, share in spent.items())}")
