@@ -250,7 +250,8 @@ def reasons(
     if judged is requested and len(judged) <= MAX_NODES_SINGLY:
         return failed_nodes(judged.name_json(), verdicts if all_resolvable else _unresolvable_but(position, verdicts))
     if position >= 0:
-        name, resolvable = judged.name_json()[position], verdicts.status(position).code is Code.UNSCHEDULABLE
+        name = judged.part(_FIRST + position).name_json()[0]
+        resolvable = verdicts.status(position).code is Code.UNSCHEDULABLE
     else:
         name = requested.part(_FIRST).name_json()[0]
         resolvable = all_resolvable and any(
