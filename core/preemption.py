@@ -14,6 +14,7 @@ from core.framework.evaluation import Failure, FitChecks
 from core.framework.interface import AnyFilter, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
+from core.mirror.work import WorkLimitError
 from core.objects.groups import SchedulingGroup
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
@@ -217,6 +218,23 @@ def best_nodes(candidates: Mapping[str, Victims]) -> list[str]:
         best = [name for name in best if harm(candidates[name]) == least]
     latest = max((earliest_start_time(candidates[name].pods) for name in best), default=None)
     return [name for name in best if earliest_start_time(candidates[name].pods) == latest]
+
+
+def least_harm(
+    mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, names: Sequence[str]
+) -> tuple[str, Sequence[Pod]]:
+    """Return the first of the best of these nodes, and its victims. None, if it helps nowhere or takes too much work.
+
+    The work is not charged to the current evaluation.
+    """
+    try:
+        with mirror.work.apart():
+            found = dry_run(mirror, filters, mirror.counted(pod), names)
+    except WorkLimitError:
+        return "", ()
+    candidates = {name: each for name, each in zip(names, found, strict=True) if isinstance(each, Victims)}
+    best = best_nodes(candidates)[:1]
+    return (best[0], candidates[best[0]].pods) if best else ("", ())
 
 
 # How many candidate nodes preemption looks for (v1.36 default_preemption.go: calculateNumCandidates, with the defaults

@@ -1,5 +1,6 @@
 """docs/architecture.md lists every room, and the real call paths through the rooms."""
 
+import ast
 import asyncio
 import json
 import re
@@ -82,6 +83,33 @@ async def test_a_binding_takes_the_way_that_is_written(server: FakeApiServer) ->
             await until(lambda: scheduler.is_added(pod, "n1"))
     assert len(listed) > 5
     assert calls.of(listed) == listed
+
+
+ONE_POD: Final = "core/simulation/one_pod.py"
+WITHOUT_A_CHOICE: Final = {
+    "core/explaining/remedy.py": "a step says on which node its pod is, and it has no volumes",
+    "core/framework/evaluation.py": "nominated pods count where they are nominated, and nothing is reserved for them",
+}
+"""Modules that suppose pods on nodes that nobody chooses, with the reason why nothing is reserved."""
+
+
+def test_core_chooses_nodes_and_supposes_pods_there_in_one_place() -> None:
+    placing: dict[str, set[str]] = {"choose_nodes": set(), "place": set(), "reserve": set()}
+    for path in (ROOT / "core").rglob("*.py"):
+        name = str(path.relative_to(ROOT))
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match call:
+                case ast.Call(func=ast.Name("choose_nodes") | ast.Attribute(attr="choose_nodes")):
+                    placing["choose_nodes"].add(name)
+                case ast.Call(func=ast.Attribute(attr="place"), args=[_, _]) if not name.startswith("core/mirror/"):
+                    placing["place"].add(name)
+                case ast.Call(func=ast.Attribute(attr="reserve"), args=[_, _, _]):
+                    placing["reserve"].add(name)
+    assert placing == {
+        "choose_nodes": {ONE_POD},
+        "place": {ONE_POD, *WITHOUT_A_CHOICE},
+        "reserve": {ONE_POD},
+    }
 
 
 def test_every_room_is_in_the_table() -> None:

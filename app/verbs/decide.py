@@ -51,7 +51,6 @@ from app.verbs.wire_out import (
 from core.device_ranking import DeviceRanking
 from core.equivalence.cache import Evaluations, set_apart
 from core.framework.interface import AnyFilter, FilterPlugin, Status, Verdicts
-from core.gangs.attempts import Choose
 from core.gangs.gangs import Gangs, Placed, Unfinished
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
@@ -62,6 +61,7 @@ from core.objects.pod import Pod
 from core.plugins import DEFAULTS
 from core.profile import Profile
 from core.scheduling_cycle import best_by_score, choose_nodes, filter_nodes
+from core.simulation.one_pod import Choose
 
 # Pods that in-tree plugins must filter before kube-scheduler reserves a node, even if Kindred chooses the node.
 #

@@ -34,6 +34,7 @@ from core.mirror.fork import Fork, ForkError
 from core.objects.devices import ResourceSlice
 from core.objects.node import HOSTNAME, UNSCHEDULABLE, ZONE, Node
 from core.objects.pod import Pod, Taint
+from core.objects.volumes import CSINode
 
 _NEW: Final = "a new one"
 """Value of a label that no node can have, because of its spaces."""
@@ -259,7 +260,7 @@ class AddNode(Changing, frozen=True, gc=False):
 
     It has the labels, allocatable amounts, conditions, images and declared features of that node.
     kubernetes.io/hostname is its own name, and `labels` has other differing labels. It has the same taints, except for
-    the taints of that node's trouble. It has no CSINode, so no volume limits.
+    the taints of that node's trouble, and the same limits of volumes.
     """
 
     kind = Kind.ADD_NODE
@@ -289,12 +290,8 @@ class AddNode(Changing, frozen=True, gc=False):
     def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
         """Suppose that the node is there, with the pods that come with each node, and with the same devices."""
         labels = {**self.labels, **dict.fromkeys(self.new_domains, _NEW)}
-        fork.add_node(copy_of(_known(mirror, self.like), self.name, labels))
-        for each in slices_of_copy(mirror.objects(ResourceSlice).values(), self.like, self.name):
-            fork.add_object(each)
-        for pod in mirror.pods_on(self.like):
-            if belongs_to_node(pod):
-                fork.place(replace(pod, uid=f"{TENTATIVE}/{pod.uid}", volumes=()), self.name)
+        pods = filter(belongs_to_node, mirror.pods_on(self.like))
+        add_copy(mirror, fork, self.like, copy_of(_known(mirror, self.like), self.name, labels), pods)
 
 
 Step: TypeAlias = (
@@ -361,6 +358,18 @@ def copy_of(node: Node, name: str, labels: Mapping[str, str] = NO_LABELS) -> Nod
     labels = {**node.labels, **own, **labels}
     taints = tuple(each for each in node.taints if _is_of_new_nodes(each) or not (is_trouble(each) or is_leaving(each)))
     return replace(node, name=name, labels=labels, taints=taints, unschedulable=False, uid="", resource_version="")
+
+
+def add_copy(mirror: ClusterMirror, fork: Fork, like: str, copy: Node, pods: Iterable[Pod]) -> None:
+    """Suppose a copy of the node `like`, with the same limits of volumes and devices, and with copies of some pods."""
+    fork.add_node(copy)
+    limits = mirror.objects(CSINode).get(like)
+    if limits is not None and copy.name not in mirror.objects(CSINode):
+        fork.add_object(replace(limits, name=copy.name))
+    for each in slices_of_copy(mirror.objects(ResourceSlice).values(), like, copy.name):
+        fork.add_object(each)
+    for pod in pods:
+        fork.place(replace(pod, uid=f"{TENTATIVE}/{pod.uid}/{copy.name}", volumes=()), copy.name)
 
 
 def slices_of_copy(slices: Iterable[ResourceSlice], like: str, name: str) -> Iterator[ResourceSlice]:

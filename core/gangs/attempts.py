@@ -1,6 +1,7 @@
 """One attempt to place the members of a gang: each gets its best node in turn; if that fails, a search backtracks.
 
-An attempt is a generator. It yields after each step, so that the caller can pause it (core/gangs/placing.py).
+An attempt is a generator. It yields after each step, so that the caller can pause it (core/gangs/placing.py). After a
+step the mirror may have changed, but not its nodes. The fork is the same.
 
 - Members of one class are interchangeable. So the search tries each set of places once, in whichever order.
 - Members that only take capacity from each other are tried in one order. With required affinity or hard topology
@@ -8,11 +9,10 @@ An attempt is a generator. It yields after each step, so that the caller can pau
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-from msgspec.structs import replace
 
 from core.framework.evaluation import Evaluation, FreshEvaluation, weighted_sums
 from core.framework.interface import AnyFilter, Verdicts
@@ -20,15 +20,13 @@ from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import BoolArray, IntpArray
+from core.mirror.topology import BoolArray
 from core.objects.node import HOSTNAME
-from core.objects.pod import DO_NOT_SCHEDULE, NOT_WAITING, Pod
+from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.profile import Profile
-from core.scheduling_cycle import choose_nodes, filter_nodes
-
-T = TypeVar("T")
-Steps: TypeAlias = Generator[None, None, T]
-"""Work in steps, and its result. After a step the mirror may have changed, but not its nodes. The fork is the same."""
+from core.scheduling_cycle import filter_nodes
+from core.simulation.one_pod import Choose, fits_any, place_best, place_on
+from core.simulation.placing import Steps, kind_of
 
 NOT_JUDGED: Final[BoolArray] = np.zeros(0, np.bool_)
 
@@ -60,13 +58,11 @@ _END: Final = (-1, "")
 class Search:
     """Depth-first search over the places of members, with backtracking."""
 
-    def __init__(
-        self, fork: Fork, classes: Sequence[MemberClass], candidates: Callable[[MemberClass, Pod], list[str]]
-    ) -> None:
+    def __init__(self, attempts: "Attempts", fork: Fork, classes: Sequence[MemberClass]) -> None:
         """Place the members in a fork that the cache follows; none of them has a node."""
+        self._attempts = attempts
         self._fork = fork
         self._classes = classes
-        self._candidates = candidates
         self._in_any_order = any(each.may_need_others for each in classes)
         self._members = sum(len(each.pods) for each in classes)
         self._taken = [0] * len(classes)  # members of each class that have a node
@@ -98,7 +94,7 @@ class Search:
             self._seen.add(state)
             place, node = move
             self._savepoints.append(self._fork.savepoint())
-            self._fork.place(self._classes[place].pods[self._taken[place]], node)
+            self._attempts.place_on(self._fork, self._classes[place].pods[self._taken[place]], node)
             self._taken[place] += 1
             self._path.append(move)
             self._moves.append(self._possible())
@@ -120,7 +116,7 @@ class Search:
         left = [place for place, each in enumerate(self._classes) if self._taken[place] < len(each.pods)]
         for place in left if self._in_any_order else left[:1]:
             each = self._classes[place]
-            for node in self._candidates(each, each.pods[self._taken[place]]):
+            for node in self._attempts.candidates(each, each.pods[self._taken[place]]):
                 yield place, node
             yield None
 
@@ -130,28 +126,11 @@ def classes_of(members: Sequence[Pod], of_first: NodeBatch | None) -> list[Membe
     found: dict[Hashable, MemberClass] = {}
     for number, pod in enumerate(members):
         nodes = of_first if number == 0 else None
-        key = (nodes is None, _class_key(pod))
+        key = (nodes is None, kind_of(pod))
         if key not in found:
             found[key] = MemberClass([], nodes)
         found[key].pods.append(pod)
     return [*found.values()]
-
-
-def _class_key(pod: Pod) -> Hashable:
-    """Return the fields that decide where a pod can go, and how the pod affects others."""
-    labels, requests = tuple(sorted(pod.labels.items())), tuple(sorted(pod.requests.items()))  # hashable
-    return replace(
-        pod,
-        uid="",
-        name="",
-        labels=labels,
-        requests=requests,
-        resource_version="",
-        start_time="",
-        waiting=NOT_WAITING,
-        resources=None,
-        group=None,
-    )
 
 
 def take_room_alone(classes: Sequence[MemberClass]) -> bool:
@@ -183,8 +162,6 @@ def _other_nodes_decide(pod: Pod) -> bool:
 
 
 Evaluate: TypeAlias = Callable[[Pod], Evaluation]
-Choose: TypeAlias = Callable[[NodeBatch, IntpArray], int]
-"""Choose one of the best nodes. Takes and returns positions in the batch."""
 
 _FEW_NODES: Final = 16
 """In clusters of up to so many nodes, a fresh evaluation takes less time than the cells of the cache."""
@@ -229,7 +206,7 @@ class Attempts:
         The cache has to follow the fork.
         """
         begin = fork.savepoint()
-        shortfall = yield from self._greedy(fork, classes)
+        shortfall = yield from self.greedy(fork, classes)
         if shortfall is None:
             return None
         fork.revert_to(begin)
@@ -274,20 +251,27 @@ class Attempts:
         """Return whether a node that fitted the pod does so now. `has_changed`: the node or its pods are others now."""
         of_volumes = pod.volumes or pod.claims_resources
         profile = self._profile if has_changed or of_volumes else self._about_pods
-        return self.fits_any(pod, self.mirror.batch([node]), profile)
+        return fits_any(self.mirror, profile, pod, self.mirror.batch([node]))
 
-    def fits_any(self, pod: Pod, batch: NodeBatch, profile: Profile | None = None) -> bool:
-        """Return whether a pod passes the filters of a profile on any node of a batch, judged afresh."""
-        verdicts = filter_nodes(profile or self._profile, FreshEvaluation(self.mirror, pod), batch)
-        return bool((verdicts.codes == 0).any())
-
-    def node_for(self, each: MemberClass, pod: Pod) -> str | Verdicts:
-        """Return the best node for one more member of a class, or the verdicts if no node fits."""
+    def place_best(self, fork: Fork, each: MemberClass, pod: Pod) -> str | Verdicts:
+        """Suppose one more member of a class on its best node. Return the node, or the verdicts if no node fits."""
         batch = self._nodes(each)
-        best, verdicts = choose_nodes(self._profile, self._evaluation(pod, batch), batch)
-        if verdicts is not None and not len(best):
-            return verdicts
-        return batch.names[int(best[0]) if len(best) == 1 else self._choose(batch, best)]
+        return place_best(fork, pod, self._profile, self._evaluation(pod, batch), batch, choose=self._choose)
+
+    def place_on(self, fork: Fork, pod: Pod, node: str) -> None:
+        """Suppose a member on a node, with what plugins reserve for it. Raises ForkError."""
+        place_on(self.mirror, fork, self._profile, pod, node)
+
+    def candidates(self, each: MemberClass, pod: Pod) -> list[str]:
+        """Return the fitting nodes for one more member of a class, best first."""
+        batch = self._nodes(each)
+        evaluation = self._evaluation(pod, batch)
+        fitting = (filter_nodes(self._profile, evaluation, batch).codes == 0).nonzero()[0]
+        if not len(fitting):
+            return []
+        part = batch.part(fitting)
+        sums = weighted_sums(self.profile.scores, evaluation, part)
+        return [part.names[place] for place in np.argsort(-sums, kind="stable").tolist()]
 
     def _evaluation(self, pod: Pod, batch: NodeBatch) -> Evaluation:
         return self._evaluate(pod) if len(batch) > _FEW_NODES else FreshEvaluation(self.mirror, pod)
@@ -311,23 +295,29 @@ class Attempts:
             if _judges_by_other_nodes(plugin)
         )
 
-    def _greedy(self, fork: Fork, classes: Sequence[MemberClass]) -> Steps[Shortfall | None]:
-        """Give each member the best node that is left; return the first member for which there is none."""
+    def greedy(
+        self, fork: Fork, classes: Sequence[MemberClass], is_last: Callable[[str], bool] = lambda _: False
+    ) -> Steps[Shortfall | None]:
+        """Give each member the best node that is left, up to a last node. Return the first one for which there is none.
+
+        Those before it keep their nodes.
+        """
         members = [(each, pod) for each in classes for pod in each.pods]
         for placed, (each, pod) in enumerate(members):
-            found = self.node_for(each, pod)
+            found = self.place_best(fork, each, pod)
             if not isinstance(found, str):
                 need = _other_nodes_decide(pod) or any(of_class.may_need_others for of_class in classes)
                 short = Shortfall(placed, len(members), pod, found, is_proved=False, places=fork.placed)
                 return short._replace(may_need_others=need)
-            fork.place(pod, found)
             self.steps += 1
+            if is_last(found):
+                break
             yield
         return None
 
     def _search(self, fork: Fork, classes: Sequence[MemberClass], max_steps: int) -> Steps[bool | None]:
         """Place all members by trying everything; return whether that is possible, None: the steps did not suffice."""
-        search = Search(fork, classes, self._candidates)
+        search = Search(self, fork, classes)
         for _ in range(max_steps):
             while (has_moved := search.step()) is None:
                 yield
@@ -338,17 +328,6 @@ class Attempts:
                 return True
             yield
         return None
-
-    def _candidates(self, each: MemberClass, pod: Pod) -> list[str]:
-        """Return the fitting nodes, best first."""
-        batch = self._nodes(each)
-        evaluation = self._evaluation(pod, batch)
-        fitting = (filter_nodes(self._profile, evaluation, batch).codes == 0).nonzero()[0]
-        if not len(fitting):
-            return []
-        part = batch.part(fitting)
-        sums = weighted_sums(self.profile.scores, evaluation, part)
-        return [part.names[place] for place in np.argsort(-sums, kind="stable").tolist()]
 
 
 def _judges_by_other_nodes(plugin: AnyFilter) -> bool:

@@ -6,11 +6,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from core.framework.interface import Capacity
-from core.gangs.attempts import Attempts, MemberClass, Shortfall, Steps
+from core.gangs.attempts import Attempts, MemberClass, Shortfall
 from core.mirror.fork import Fork
 from core.mirror.node_values import NO_DOMAIN, NodeGroup
 from core.mirror.topology import Float64Array, Int64Array
 from core.objects.pod import Pod
+from core.simulation.placing import Steps
 
 _ALONE: Final = 4
 """Domains that are tried for all members together, at the least."""
@@ -85,7 +86,7 @@ class FewestDomains:
             best = (yield from self._spread_in_fewer(self._new_domains(best))) or best
         if least is None or not (yield from self._in_fewer(least, self._new_domains(best))):
             for pod in best:
-                self._fork.place(pod, pod.node_name)
+                self._attempts.place_on(self._fork, pod, pod.node_name)
         return None
 
     def _least(self) -> int | None:
@@ -121,9 +122,8 @@ class FewestDomains:
         nodes = self._group.within(used)
         for each, pods in zip(self._classes, left, strict=True):
             while pods:
-                node = self._attempts.node_for(each.within(nodes), pods[0])
-                if isinstance(node, str):
-                    self._fork.place(pods.pop(0), node)
+                if isinstance(self._attempts.place_best(self._fork, each.within(nodes), pods[0]), str):
+                    pods.pop(0)
                     yield
                     continue
                 domain = self._one_more(each, left, pods[0], used)
@@ -156,15 +156,12 @@ class FewestDomains:
             placement = None if shortfall is not None else self._taken_back()
             return placement if placement is not None and self._new_domains(placement) < found else None
         new: set[int] = set()
-        for of_class, pod in [(each, pod) for each in self._classes for pod in each.pods]:
-            node = self._attempts.node_for(of_class, pod)
-            if not isinstance(node, str):
-                break
-            self._fork.place(pod, node)
-            new |= self._domains_of([node]) - self._used
-            if len(new) == found:
-                break
-            yield
+
+        def is_last(node: str) -> bool:
+            new.update(self._domains_of([node]) - self._used)
+            return len(new) == found
+
+        yield from self._attempts.greedy(self._fork, self._classes, is_last)
         placement = self._taken_back()
         return placement if len(placement) == self._required and len(new) < found else None
 

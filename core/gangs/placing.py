@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
-from core.gangs.attempts import Attempts, Choose, Evaluate, MemberClass, Shortfall, Steps, classes_of
+from core.gangs.attempts import Attempts, Evaluate, MemberClass, Shortfall, classes_of
 from core.gangs.packing import FewestDomains
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import ForkError
@@ -28,6 +28,8 @@ from core.mirror.work import WorkLimitError
 from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
 from core.profile import Profile
+from core.simulation.one_pod import Choose, fits_any
+from core.simulation.placing import Steps
 
 _MOST_STEPS: Final = 2_000
 _FEWEST_STEPS: Final = 100
@@ -148,21 +150,22 @@ class Attempt:
         """
         found, began, judged, generation = self._found, clock(), 0, self._mirror.generation
         for at, (pod, place, judged_at) in enumerate(found):
-            node, has_changed = place, not place or self._mirror.nodes.infos[place].generation > judged_at
+            has_changed = not place or self._mirror.nodes.infos[place].generation > judged_at
             if has_changed and judged >= _FEWEST_AT_ONCE and clock() >= end:
                 return False
             judged += has_changed
-            if not place or not self._attempts.fits_still(pod, place, has_changed=has_changed):
+            if place and self._attempts.fits_still(pod, place, has_changed=has_changed):
+                self._attempts.place_on(self._fork, pod, place)
+                found[at] = (pod, place, generation)
+            else:
                 first = self._gang.of_first if pod is self._gang.members[0] else None
-                other = self._attempts.node_for(MemberClass([pod], first), pod)
-                if not isinstance(other, str):
-                    short = Shortfall(at, len(found), pod, other, is_proved=False, places=self._fork.placed)
+                node = self._attempts.place_best(self._fork, MemberClass([pod], first), pod)
+                if not isinstance(node, str):
+                    short = Shortfall(at, len(found), pod, node, is_proved=False, places=self._fork.placed)
                     self._shortfall = short._replace(may_need_others=True)
                     return True
-                node = other
                 found[at:] = [(each, name, 0 if name == node else before) for each, name, before in found[at:]]
-            found[at] = (pod, node, generation)
-            self._fork.place(pod, node)
+                found[at] = (pod, node, generation)
             self._bound(clock() - began, _LONGEST_CHECK)
         return True
 
@@ -177,6 +180,7 @@ class Placer:
     def __init__(self, mirror: ClusterMirror, profile: Profile, evaluate: Evaluate, choose: Choose) -> None:
         """Judge by the plugins of a profile. `choose` selects one of equally good nodes."""
         self._mirror = mirror
+        self._profile = profile
         self._attempts = Attempts(mirror, profile, evaluate, choose)
         self.kinds: Final = frozenset(kind for each in profile.filters for kind in each.kinds)
         """The kinds of objects that can make a pod fit."""
@@ -188,7 +192,7 @@ class Placer:
     def fits(self, pod: Pod, node: str) -> bool:
         """Return whether a pod that is not in the mirror fits a node now."""
         batch = self._mirror.batch([node])
-        return not batch.unmirrored and self._attempts.fits_any(pod, batch)
+        return not batch.unmirrored and fits_any(self._mirror, self._profile, pod, batch)
 
     def may_fit_now(self, shortfall: Shortfall, generation: int) -> bool:
         """Return whether a node may have come since a generation for the member that had none.
@@ -205,8 +209,8 @@ class Placer:
             for pod in shortfall.places:
                 if of_all or pod.node_name in judged:
                     with suppress(ForkError):  # its node is gone, which helps nobody
-                        fork.place(pod, pod.node_name)
+                        self._attempts.place_on(fork, pod, pod.node_name)
             try:
-                return self._attempts.fits_any(shortfall.pod, batch)
+                return fits_any(self._mirror, self._profile, shortfall.pod, batch)
             except WorkLimitError:
                 return True  # the attempt will say so

@@ -206,10 +206,12 @@ class Trials:
         if unit.parts and attempt.is_last_part and part.end - began < _PART * 0.8:
             return None  # it takes longer than a part
         found: Mapping[str, str] | Shortfall | ForkError | WorkLimitError | None
+        others = self._others.count
         try:
             found = attempt.go_on(part.now, self._clock, part.end)
         except (ForkError, WorkLimitError) as error:
             found = error.with_traceback(None)
+        self._others.count = others  # volumes that were reserved and given back are no change
         spent, ledger = self._clock() - began, self._later_parts if unit.parts else self._first_parts
         ledger.charge(unit.group.key, spent, part.now)
         unit.spent, unit.parts = unit.spent + spent, unit.parts + 1

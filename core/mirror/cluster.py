@@ -156,8 +156,8 @@ class ClusterMirror:
         """Assume all pods that a fork has placed, and return them with their nodes, in the order of placing.
 
         The state is as after `assume` of each. Listeners get no change: they have the pods already. The end of the
-        block undoes none of them, so it must not be inside of another block. Raises ForkError if anything else is
-        supposed, or without `cache_follows`.
+        block undoes none of them, so it must not be inside of another block. Supposed changes of objects are undone:
+        they are kube-scheduler's to make. Raises ForkError if anything else is supposed, or without `cache_follows`.
         """
         placed = fork.commit()
         for pod in placed:

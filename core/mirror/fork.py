@@ -31,6 +31,8 @@ class _Step(NamedTuple):
     """The slot of its node."""
     placed: Pod | None = None
     """The pod that the step places, with its node."""
+    changed: tuple[Object, Object] | None = None
+    """The object that the step changes, before and after it."""
 
 
 class Fork:
@@ -83,7 +85,7 @@ class Fork:
         self._cache_follows = cache_follows
         self._steps: list[_Step] = []
         self._savepoint = 0  # steps up to the last one
-        self._suspended: list[Pod] = []
+        self._suspended: list[_Step] = []
 
     def __enter__(self) -> Self:
         return self
@@ -105,18 +107,28 @@ class Fork:
         self._savepoint = min(self._savepoint, savepoint)
 
     def suspend(self) -> None:
-        """Undo all steps until `resume`, so that the mirror may change. There must be no steps but of `place`."""
-        self._suspended = [*self.placed]
+        """Undo all steps until `resume`, so that the mirror may change.
+
+        There must be no steps but of `place` and `change_object`.
+        """
+        self._suspended = [*self._steps]
         self.revert_to(0)
 
     def resume(self) -> None:
         """Take the steps again that `suspend` undid. Savepoints are valid again.
 
-        Nothing is judged anew. Raises ForkError if a step is no longer possible; then the fork is of no use.
+        Nothing is judged anew. Raises ForkError if a step is no longer possible, or if an object is not as it was. Then
+        the fork is of no use.
         """
         suspended, self._suspended = self._suspended, []
-        for pod in suspended:
-            self.place(pod, pod.node_name)
+        for step in suspended:
+            if step.placed is not None:
+                self.place(step.placed, step.placed.node_name)
+            elif step.changed is not None:
+                before, after = step.changed
+                if self._object(after) != before:
+                    raise ForkError(f"{type(after).__name__} {after.full_name} cannot be changed again: it is another")
+                self.change_object(after)
 
     @property
     def placed(self) -> Sequence[Pod]:
@@ -124,13 +136,15 @@ class Fork:
         return [step.placed for step in self._steps if step.placed is not None]
 
     def commit(self) -> list[Pod]:
-        """Add the placed pods to their NodeInfos, and forget the steps. Called by `ClusterMirror.assume_placed`.
+        """Add the placed pods to their NodeInfos, undo changes of objects, and forget the steps.
 
-        Raises ForkError if there are other steps, or without `cache_follows`.
+        Called by `ClusterMirror.assume_placed`. Raises ForkError if there are other steps, or without `cache_follows`.
         """
-        placed = [*self.placed]
-        if len(placed) < len(self._steps) or not self._cache_follows:
+        placed, others = [*self.placed], [step for step in self._steps if step.placed is None]
+        if not all(step.changed for step in others) or not self._cache_follows:
             raise ForkError("the supposition cannot be kept: it has more than pods, or the cache does not follow")
+        for step in reversed(others):
+            step.undo()
         self._steps.clear()
         self._savepoint = 0
         for pod in placed:
@@ -240,7 +254,7 @@ class Fork:
         Raises ForkError if there is no such object.
         """
         before = self._object(changed)
-        self._steps.append(_Step(partial(self._put_object, before)))
+        self._steps.append(_Step(partial(self._put_object, before), changed=(before, changed)))
         self._put_object(changed)
 
     def remove_object(self, gone: Object) -> None:

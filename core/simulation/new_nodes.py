@@ -6,14 +6,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from core.explaining.owners import belongs_to_node
-from core.explaining.remedy import TENTATIVE, copy_of, is_leaving, is_trouble, slices_of_copy
+from core.explaining.remedy import add_copy, copy_of, is_leaving, is_trouble
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.affinity import FieldRequirement, NodeAffinity, NodeSelector, NodeSelectorTerm
-from core.objects.devices import ResourceSlice
 from core.objects.node import ZONE, Node
 from core.objects.pod import Pod
-from core.objects.volumes import CSINode
 from core.simulation.facts import copy_of_pod
 from core.simulation.lost_nodes import known
 from core.simulation.moves import Basis
@@ -65,14 +63,7 @@ class NewNodes:
 
     def _add(self) -> Steps[str]:
         node = self._copy()
-        self._fork.add_node(node)
-        stored = self._mirror.objects(CSINode).get(self._like.name)
-        if stored is not None and node.name not in self._mirror.objects(CSINode):
-            self._fork.add_object(replace(stored, name=node.name))
-        for each in slices_of_copy(self._mirror.objects(ResourceSlice).values(), self._like.name, node.name):
-            self._fork.add_object(each)
-        for pod in self._static:
-            self._fork.place(replace(pod, uid=f"{TENTATIVE}/{pod.uid}/{node.name}", volumes=()), node.name)
+        add_copy(self._mirror, self._fork, self._like.name, node, self._static)
         pinned = [_pinned(pod, node.name) for pod in self._daemons]
         yield from self._placing.place(arrival(pinned, FIRST))
         return node.name

@@ -18,7 +18,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.pod import Pod
-from core.simulation.placing import Choose, Outcome
+from core.simulation.one_pod import Choose
+from core.simulation.placing import Outcome
 
 FIRST: Final = 0
 """The order that is the same in each run, and the cheapest one."""

@@ -10,31 +10,28 @@ and a rejection, so that order decides how long it takes: 0.15 to 0.25 ms for a 
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from enum import Enum
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.framework.interface import Code, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import IntpArray
 from core.mirror.work import WorkLimitError
-from core.objects.pod import Pod, PodClaim
-from core.preemption import NEVER, Victims, best_nodes, dry_run
+from core.objects.pod import Pod
+from core.preemption import NEVER, least_harm
 from core.profile import Profile
-from core.scheduling_cycle import choose_nodes, filter_nodes
+from core.simulation.one_pod import Choose, place_best
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]
-"""Work in steps, and its result. A caller that stops in between must leave the block of the fork."""
-
-Choose: TypeAlias = Callable[[NodeBatch, IntpArray], int]
-"""Choose one of the best nodes. Takes and returns positions in the batch."""
+"""Work in steps, and its result. A caller that stops in between must leave the block of the fork, or suspend it."""
 
 
 class Scheduler(NamedTuple):
@@ -98,22 +95,23 @@ _MOST_DRY_RUNS: Final = 20
 """Dry runs of preemption of one placing. One takes about 3 ms for each node."""
 _NODES_OF_DRY_RUN: Final = 8
 
-_IDENTITY: Final = frozenset({"uid", "name", "resource_version", "start_time", "waiting"})
+_IDENTITY: Final = frozenset({"uid", "name", "resource_version", "start_time", "waiting", "group"})
 _all_but_identity: Final = attrgetter(*(field for field in Pod.__struct_fields__ if field not in _IDENTITY))
 
 
 def alike(one: Pod, other: Pod) -> bool:
     """Return whether two pods are equal but for their names, so that rules judge them alike.
 
-    A pod with a claim of its own is like no other.
+    Claims of their own have names of their own.
     """
-    if one.waiting.gates != other.waiting.gates or one.resource_claims or _owns_claims(one):
-        return False
-    return bool(_all_but_identity(one) == _all_but_identity(other))
+    return bool(one.waiting.gates == other.waiting.gates and _all_but_identity(one) == _all_but_identity(other))
 
 
-def _owns_claims(pod: Pod) -> bool:
-    return any(isinstance(each, PodClaim) and each.ephemeral for each in pod.volumes)
+def kind_of(pod: Pod) -> Hashable:
+    """Return a key that is the same for pods that are alike, if neither is gated and their requests are as counted."""
+    named = replace(pod, labels=frozenset(pod.labels.items()), requests=frozenset(pod.requests.items()), resources=None)
+    kind: Hashable = _all_but_identity(named)
+    return kind
 
 
 class Placing:
@@ -171,16 +169,11 @@ class Placing:
         self._mirror.work.spent = 0  # of this pod alone, though alike pods share an evaluation
         try:
             evaluation = evaluation or self._evaluation(scheduler, pod, more=more)
-            node, verdicts = self._chosen(scheduler, pod, evaluation)
+            node = place_best(self._fork, pod, scheduler.profile, evaluation, self.nodes(), choose=self._choose)
         except WorkLimitError as error:
             return Outcome(pod, Fate.UNKNOWN, why=str(error)), None
-        if verdicts is not None and not node:
-            return self._rejected(scheduler, pod, self.nodes(), verdicts), None
-        placed = self._fork.place(pod, node)
-        if pod.volumes:
-            with self._mirror.work.uncharged():
-                for plugin in scheduler.profile.plugins:
-                    plugin.reserve(self._mirror, self._fork, placed)
+        if not isinstance(node, str):
+            return self._rejected(scheduler, pod, self.nodes(), node), None
         return Outcome(pod, Fate.PLACED, node), evaluation
 
     def _evaluation(self, scheduler: Scheduler, pod: Pod, *, more: bool) -> Evaluation:
@@ -198,22 +191,6 @@ class Placing:
             profile = scheduler.profile.under(self._mirror.rules)
             evaluation.best(profile.filters, profile.scores, self.nodes())
         return evaluation
-
-    def _chosen(self, scheduler: Scheduler, pod: Pod, evaluation: Evaluation) -> tuple[str, Verdicts | None]:
-        """Return the node of a pod, or the verdicts if none fits.
-
-        A pod gets the node for which it is nominated, if it fits there (schedule_one.go, evaluateNominatedNode).
-        """
-        nominated = pod.nominated_node_name
-        if nominated in self._mirror.nodes.slots and nominated not in self._barred:
-            there = self._mirror.batch([nominated])
-            if not filter_nodes(scheduler.profile, evaluation, there).codes[0]:
-                return nominated, None
-        batch = self.nodes()
-        best, verdicts = choose_nodes(scheduler.profile, evaluation, batch)
-        if verdicts is not None and not len(best):
-            return "", verdicts
-        return batch.names[int(best[0]) if len(best) == 1 else self._choose(batch, best)], None
 
     def nodes(self) -> NodeBatch:
         """Return the nodes that may be chosen: the same batch while no node comes or goes, as rankings are of one."""
@@ -250,15 +227,7 @@ class Placing:
                 tried.append(name)
                 if len(tried) == _NODES_OF_DRY_RUN:
                     break
-        filters = scheduler.profile.under(self._mirror.rules).filters
-        try:
-            with self._mirror.work.apart():
-                found = dry_run(self._mirror, filters, self._mirror.counted(pod), tried)
-        except WorkLimitError:
-            return "", ()
-        candidates = {name: each for name, each in zip(tried, found, strict=True) if isinstance(each, Victims)}
-        best = best_nodes(candidates)[:1]
-        return (best[0], candidates[best[0]].pods) if best else ("", ())
+        return least_harm(self._mirror, scheduler.profile.under(self._mirror.rules).filters, pod, tried)
 
 
 def _why_unknown(pod: Pod, scheduler: Scheduler | None) -> str:

@@ -4,7 +4,6 @@ The counts of each plugin only exclude candidates. The plugins decide whether th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import reduce
 from typing import Final
 
@@ -16,10 +15,9 @@ from core.explaining.owners import Way, owner_of
 from core.explaining.pod_names import BudgetName, name_of, uid_of
 from core.explaining.remedy import RemovePod, is_leaving, is_trouble
 from core.framework.interface import AnyFilter
-from core.mirror.work import WorkLimitError
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
-from core.preemption import NEVER, Victims, best_nodes, dry_run
+from core.preemption import NEVER, least_harm
 
 MAX_NODES: Final = 6
 """How many nodes are searched for pods."""
@@ -86,14 +84,9 @@ class Departures:
             if 0 < potential <= left:
                 left -= potential
                 names.append(name)
-        candidates: dict[str, Victims] = {}
-        with mirror.work.apart(), suppress(WorkLimitError):
-            found = dry_run(mirror, filters, mirror.counted(pod), names)
-            candidates = {name: each for name, each in zip(names, found, strict=True) if isinstance(each, Victims)}
-        for node in best_nodes(candidates)[:1]:
-            victims = candidates[node].pods
-            if len(victims) <= MAX_STEPS and not any(each.terminating for each in victims):
-                yield Proposal(node, [_removed(self._obstacles, Gone(each, node), Way.PREEMPTED) for each in victims])
+        node, victims = least_harm(mirror, filters, pod, names)
+        if 0 < len(victims) <= MAX_STEPS and not any(each.terminating for each in victims):
+            yield Proposal(node, [_removed(self._obstacles, Gone(each, node), Way.PREEMPTED) for each in victims])
 
     def _ending(self) -> Iterator[Gone]:
         """Yield the pods that end soon, as far as a plugin knows which pods terminate."""

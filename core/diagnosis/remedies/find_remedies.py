@@ -19,11 +19,11 @@ from core.explaining.owners import Way, made_again
 from core.explaining.pod_names import PodText
 from core.explaining.pod_steps import Changing, Kind, LowerRequest, TolerateTaint
 from core.explaining.remedy import RemakePod, Remedy, RemovePod, Step
-from core.framework.evaluation import FreshEvaluation
 from core.mirror.fork import Fork, ForkError
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.scheduling_cycle import filter_nodes
+from core.simulation.one_pod import fits_any, place_on
 
 MAX_TRIALS: Final = 48
 """How many evaluations one search may make. Most judge one node, and take about 0.3 ms."""
@@ -117,15 +117,16 @@ class Trials:
 
     def _remade(self, step: RemakePod, changed: Pod, fork: Fork) -> bool:
         """Suppose that a sibling is made again like the changed pod, on its node. Return whether it fits there."""
-        mirror = self._decision.mirror
+        mirror, profile = self._decision.mirror, self._decision.profile
         stored = mirror.get_pod(step.uid)
         if stored is None:
             return False
         fork.remove(stored)
         made = replace(stored, affinity=changed.affinity)
-        verdicts = filter_nodes(self._decision.profile, FreshEvaluation(mirror, made), mirror.batch([step.node]))
-        fork.place(made, step.node)
-        return not verdicts.codes.any()
+        if not fits_any(mirror, profile, made, mirror.batch([step.node])):
+            return False
+        place_on(mirror, fork, profile, made, step.node)
+        return True
 
 
 def find_remedies(decision: Diagnosis, limit: int) -> Sequence[Remedy]:

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from core.events import ClusterEvent
 from core.explaining.owners import Way
 from core.explaining.pod_steps import (
     ChangeTopologyKey,
@@ -35,6 +36,7 @@ from core.explaining.requirements import AskedOfNode, Source
 from core.mirror.fork import ForkError
 from core.objects.node import HOSTNAME, ZONE, Node
 from core.objects.pod import Taint, Toleration
+from core.objects.volumes import CSINode
 from tests.builders import expressed, named
 from tests.core.decoded import mirror_of, node_of, pod_of
 from tests.core.diagnosis.deciding import asking, roomy
@@ -221,6 +223,15 @@ def test_what_is_not_there_cannot_be_changed() -> None:
     for step in (Uncordon("gone"), RemovePod("default/gone", "gone", "n1")):
         with mirror.fork() as forked, pytest.raises(ForkError, match="gone is not there"):
             step.apply(mirror, forked)
+
+
+def test_a_copy_attaches_as_many_volumes() -> None:
+    mirror = mirror_of(roomy("n1"))
+    mirror.apply(ClusterEvent("Add", CSINode(name="n1", volume_limits={"driver": 3})))
+    with mirror.fork() as forked:
+        AddNode("n1-copy", "n1", "").apply(mirror, forked)
+        assert mirror.objects(CSINode)["n1-copy"].volume_limits == {"driver": 3}
+    assert [*mirror.objects(CSINode)] == ["n1"]
 
 
 def test_a_copy_has_its_own_name_and_no_trouble() -> None:

@@ -71,6 +71,14 @@ def test_the_first_member_goes_where_it_was_asked_for() -> None:
     assert found["default/a"] == "n1"
 
 
+def test_a_member_goes_where_it_is_nominated_if_it_may() -> None:
+    for only, expected in ((None, "n1"), ("n0", "n0")):
+        mirror = mirror_of(*nodes(4, 4))
+        member_of_n1 = pod_of(member("a").nominated("n1"))
+        found = place_gang(placer(mirror), Gang([member_of_n1], None if only is None else mirror.batch([only])))
+        assert found == {"default/a": expected}
+
+
 def test_a_member_that_takes_too_much_work_leaves_nothing() -> None:
     mirror = mirror_of(*nodes(2, 2))
     heavy = make_pod("heavy").required_anti_affinity(*(term(ZONE, labelled(app=f"a{number}")) for number in range(50)))

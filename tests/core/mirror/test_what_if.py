@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
+from core.events import ClusterEvent
 from core.mirror.changes import EVERY_CHANGE, Change, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork, ForkError
@@ -219,6 +220,19 @@ def test_pods_that_were_placed_are_assumed_as_if_one_by_one_and_nobody_is_told_a
     assert dict(twin.assumed) == dict(mirror.assumed)
     assert changes == len(reported.changes) == 4
     assert list(mirror.nodes.known.changed_since(generation)) == [mirror.nodes.infos["n2"]]
+
+
+def test_what_is_reserved_for_pods_is_undone_when_they_are_assumed() -> None:
+    mirror, twin = cluster(), cluster()
+    for each in (mirror, twin):
+        each.apply(ClusterEvent("Add", CLAIM))
+    with mirror.fork(cache_follows=True) as forked:
+        forked.change_object(replace(CLAIM, selected_node="n1"))
+        forked.place(FOREIGN, "n2")
+        forked.change_object(replace(CLAIM, selected_node="n2"))
+        mirror.assume_placed(forked, 7.0)
+    twin.assume(FOREIGN, "n2", 7.0)
+    assert seen(twin) == seen(mirror)
 
 
 @pytest.mark.parametrize("cache_follows", [False, True])

@@ -119,7 +119,7 @@ def test_a_dry_run_that_takes_too_much_work_names_no_victims(monkeypatch: pytest
     def heavy(*_: object) -> None:
         raise WorkLimitError("spec", 1, 2, 1)
 
-    monkeypatch.setattr("core.simulation.placing.dry_run", heavy)
+    monkeypatch.setattr("core.preemption.dry_run", heavy)
     mirror = mirror_of(node("n1"), replica("a", cpu=2).on("n1"))
     assert nodes_of(placed(mirror, replica("high", cpu=2).priority(9))) == ["unschedulable"]
 
@@ -198,7 +198,7 @@ def test_a_pod_that_comes_again_has_an_ephemeral_claim_of_its_own() -> None:
     assert nodes_of(within(mirror, move)) == ["n1"]
     renamed = copy_of_pod(running, "-2")
     assert renamed.volumes == (PodClaim("db-x-2-data", ephemeral=True),)
-    assert not alike(running, running)
+    assert not alike(running, renamed)
 
 
 def test_who_comes_again() -> None:

@@ -162,15 +162,15 @@ FAULTS: Final = (
     Fault(
         id="new-node-without-its-daemons",
         breaks="A new node is tried without the pods of DaemonSets that it gets.",
-        old="            if belongs_to_node(pod):\n                fork.place(",
-        new="            if pod is None:\n                fork.place(",
+        old="        pods = filter(belongs_to_node, mirror.pods_on(self.like))\n",
+        new="        pods = ()\n",
         tests=("explaining/test_owners.py", "properties/test_remedies.py"),
     ),
     Fault(
         id="sibling-made-again-elsewhere",
         breaks="A sibling that is made again is not tried on its node.",
-        old="        return not verdicts.codes.any()\n",
-        new="        return True\n",
+        old="        if not fits_any(mirror, profile, made, mirror.batch([step.node])):\n",
+        new="        if made is None:\n",
         tests=("remedies/test_term_proposals.py",),
     ),
     Fault(

@@ -8,6 +8,34 @@ _TRIALS: Final = ("core/gangs/test_trials.py",)
 
 FAULTS: Final = (
     Fault(
+        id="a-volume-for-two-members",
+        breaks="Two members of a gang are given the same volume.",
+        old="    place_on(mirror, fork, profile, pod, found)\n",
+        new="    fork.place(pod, found)\n",
+        tests=("core/gangs/test_volumes.py",),
+    ),
+    Fault(
+        id="reserved-volumes-are-taken-back-for-good",
+        breaks="After a part of an attempt, the volumes of its members are free again.",
+        old="            elif step.changed is not None:\n",
+        new="            elif step is None:\n",
+        tests=("core/gangs/test_volumes.py",),
+    ),
+    Fault(
+        id="reserved-volumes-stay",
+        breaks="A volume that an attempt reserved for a member counts as bound before kube-scheduler binds it.",
+        old="        for step in reversed(others):\n",
+        new="        for step in others[:0]:\n",
+        tests=("core/gangs/test_volumes.py", "core/mirror/test_what_if.py"),
+    ),
+    Fault(
+        id="attempts-give-each-other-hope",
+        breaks="Gangs that lack volumes are tried without end, because each attempt reserves some.",
+        old="        self._others.count = others  # volumes that were reserved and given back are no change\n",
+        new="",
+        tests=("core/gangs/test_volumes.py",),
+    ),
+    Fault(
         id="a-part-of-an-attempt-has-no-end",
         breaks="A request for a member of a large gang takes as long as the whole attempt.",
         old="                    if clock() >= end:",

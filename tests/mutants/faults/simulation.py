@@ -36,8 +36,8 @@ FAULTS: Final = (
     Fault(
         id="alike-though-they-own-claims",
         breaks="A pod with a claim of its own is judged by that of the pod before it.",
-        old="or one.resource_claims or _owns_claims(one):",
-        new="or one.resource_claims:",
+        old='"start_time", "waiting", "group"})',
+        new='"start_time", "waiting", "group", "volumes"})',
         tests=("core/simulation/test_placing.py",),
     ),
     Fault(
@@ -183,8 +183,8 @@ FAULTS: Final = (
     Fault(
         id="nomination-ignored",
         breaks="A pod does not go to the node for which it is nominated.",
-        old="if nominated in self._mirror.nodes.slots and nominated not in self._barred:",
-        new="if False:",
+        old="if not found or nodes.position(found) < 0 or filter_nodes(",
+        new="if not found or found or filter_nodes(",
         tests=("core/simulation/test_placing.py",),
     ),
 )
