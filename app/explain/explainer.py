@@ -35,6 +35,7 @@ from core.objects.devices import ResourceSlice
 from core.objects.groups import SchedulingGroup
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.simulation.one_pod import place_on
 
 Seen = TypeVar("Seen")
 
@@ -207,7 +208,7 @@ class Explainer:
         # No await from here on: a decision needs one state of the mirror.
         victims = self.victims_of(found.pod)  # by the mirror without suppositions
         with self.mirror.fork() as fork, _work_is_limited():
-            _change(self.mirror, fork, request, found)
+            self._change(fork, request, found)
             return replace(self._explained(request, found, detail), waits_for=victims)
 
     async def look(
@@ -224,8 +225,23 @@ class Explainer:
         """
         found = await self._found(request, sees)
         with self.mirror.fork() as fork, _work_is_limited():
-            _change(self.mirror, fork, request, found)
+            self._change(fork, request, found)
             return at(self._diagnosis(found.pod, self._batch(request), score_all=score_all))
+
+    def _change(self, fork: Fork, request: ExplainRequest, found: _Found) -> None:
+        _add_nodes(self.mirror, fork, request.what_if.add_nodes)
+        for place, pod in enumerate(found.gone):
+            with _named(f"remove[{place}]" if place < len(request.what_if.remove) else "pod"):
+                fork.remove(pod)
+            if place < len(request.what_if.remove):
+                free_claims(self.mirror, fork, pod)
+        for pod in found.replaced:
+            fork.remove(pod)
+        for each in found.made:
+            fork.add_object(each)
+        for place, (pod, node_name) in enumerate(found.placed):
+            with _named(f"assume[{place}]"):
+                place_on(self.mirror, fork, self.explained_of(pod).profile, pod, node_name)
 
     def look_at(self, pod: Pod, at: Callable[[Diagnosis], Seen]) -> Seen:
         """Return `at` of the decision for a pending pod and all nodes. Raises ExplainError."""
@@ -342,22 +358,6 @@ class Explainer:
             standing=self._freshness.status().value,
             problems=self._freshness.problems(),
         )
-
-
-def _change(mirror: ClusterMirror, fork: Fork, request: ExplainRequest, found: _Found) -> None:
-    _add_nodes(mirror, fork, request.what_if.add_nodes)
-    for place, pod in enumerate(found.gone):
-        with _named(f"remove[{place}]" if place < len(request.what_if.remove) else "pod"):
-            fork.remove(pod)
-        if place < len(request.what_if.remove):
-            free_claims(mirror, fork, pod)
-    for pod in found.replaced:
-        fork.remove(pod)
-    for each in found.made:
-        fork.add_object(each)
-    for place, (pod, node_name) in enumerate(found.placed):
-        with _named(f"assume[{place}]"):
-            fork.place(pod, node_name)
 
 
 def _add_nodes(mirror: ClusterMirror, fork: Fork, added: Sequence[Node | ResourceSlice]) -> None:

@@ -22,7 +22,8 @@ from app.wiring.main import create_service
 from core.diagnosis.explained_profile import served_alone
 from core.diagnosis.summary import Summary
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.events import ClusterEvent
+from core.events import ClusterEvent, Object
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from core.profile import Profile, parse_profile
 from tests.app.asgi import ask
 from tests.app.verbs.receptions import effects_over
@@ -189,6 +190,21 @@ def test_what_is_supposed_changes_the_answer(setting: Setting) -> None:
     assert fit(add_nodes=[node("n9", "c")], assume=[{"pod": web, "node": "n9"}]) == 0
     assert fit(remove=["default/web", "default/shy"], assume=[{"pod": web, "node": "n3"}]) == 2
     assert fit(remove=["default/web", "default/shy"], assume=[{"pod": "default/web", "node": "n3"}]) == 2
+
+
+def test_a_pod_that_is_supposed_on_a_node_takes_a_volume_that_waits_for_it() -> None:
+    setting = Setting(parse_profile("VolumeBinding"))
+    waits, nobody = "WaitForFirstConsumer", "kubernetes.io/no-provisioner"
+    objects: tuple[Object, ...] = (
+        StorageClass(name="static", provisioner=nobody, volume_binding_mode=waits),
+        PersistentVolume(name="v", storage_class="static", capacity=1, phase="Available"),
+        *(PersistentVolumeClaim(namespace="default", name=n, storage_class="static", requested=1) for n in "ab"),
+    )
+    for each in objects:
+        setting.mirror.apply(ClusterEvent("Add", each))
+    a, b = (make_pod(n).volume({"name": "v", "persistentVolumeClaim": {"claimName": n}}).obj() for n in "ab")
+    assert setting.explained({"pod": a})["summary"]["fit"] == 3
+    assert setting.explained({"pod": a, "assume": [{"pod": b, "node": "n1"}]})["summary"]["fit"] == 0
 
 
 @pytest.mark.parametrize(

@@ -183,14 +183,14 @@ FAULTS: Final = (
     Fault(
         id="pods-of-a-daemon-set-stay",
         breaks="The present pods of a DaemonSet keep its next revision off their nodes.",
-        old="    for pod in found.replaced:\n        fork.remove(pod)\n",
+        old="        for pod in found.replaced:\n            fork.remove(pod)\n",
         new="",
         tests=("test_manifests_of_people.py",),
     ),
     Fault(
         id="claims-to-be-made-are-missing",
         breaks="A claim that a controller will make counts as missing.",
-        old="    for each in found.made:\n        fork.add_object(each)\n",
+        old="        for each in found.made:\n            fork.add_object(each)\n",
         new="",
         tests=("test_manifests_of_people.py",),
     ),
