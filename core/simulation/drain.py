@@ -192,6 +192,7 @@ def covering_budgets(mirror: ClusterMirror, pod: Pod) -> list[PodDisruptionBudge
     """Return the budgets that an eviction of a pod must respect.
 
     Unlike preemption (PodDisruptionBudget.covers), an eviction respects an empty selector, which is of all pods.
+    Source: k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go (getPodDisruptionBudgets).
     """
     return [
         each for each in budgets_of(mirror) if each.namespace == pod.namespace and each.selector.matches(pod.labels)

@@ -15,9 +15,9 @@ from core.explaining.owners import Way, owner_of
 from core.explaining.pod_names import BudgetName, name_of, uid_of
 from core.explaining.remedy import RemovePod, is_leaving, is_trouble
 from core.framework.interface import AnyFilter
-from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
 from core.preemption import NEVER, least_harm
+from core.simulation.drain import covering_budgets
 
 MAX_NODES: Final = 6
 """How many nodes are searched for pods."""
@@ -140,8 +140,7 @@ def _forbidding(obstacles: Obstacles, pod: Pod) -> tuple[str, ...]:
     Source: k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement). Its rules for pods
     that are not ready are ignored.
     """
-    budgets = obstacles.decision.mirror.objects(PodDisruptionBudget).values()
-    covering = [each for each in budgets if each.namespace == pod.namespace and each.covers(pod.labels)]
+    covering = covering_budgets(obstacles.decision.mirror, pod)
     forbidding = [
         each
         for each in covering

@@ -8,7 +8,7 @@ from core.explaining.pod_steps import Kind
 from core.explaining.remedy import AddNode, RemovePod
 from core.objects.affinity import parse_node_selector
 from core.objects.kinds import PodDisruptionBudget
-from core.objects.labels import parse_selector
+from core.objects.labels import EVERYTHING, NOTHING, parse_selector
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
 from tests.builders import PodBuilder, expressed, labelled, term
 from tests.core.decoded import pod_of
@@ -41,6 +41,13 @@ def test_a_pod_to_remove_names_the_budgets_that_forbid_its_eviction(
     forbidden = ", though default/web forbids its eviction now" if expected else ""
     text = f"remove pod default/web-0, which no owner makes again, from n1{forbidden} (then it fits on n1)"
     assert text in [each.text for each in found]
+
+
+def test_a_budget_of_all_pods_forbids_an_eviction_though_preemption_ignores_it() -> None:
+    budgets = [PodDisruptionBudget("default", "all", EVERYTHING), PodDisruptionBudget("default", "none", NOTHING)]
+    found = helps(asking(cpu="4"), roomy("n1"), using("web-0", "n1", cpu="8"), objects=budgets)
+    expected = RemovePod("default/web-0", "web-0", "n1", ("default/all",))
+    assert of_kind(Kind.REMOVE_POD, found) == [("n1", [expected])]
 
 
 def test_several_budgets_forbid_an_eviction_whatever_they_allow() -> None:
