@@ -295,11 +295,6 @@ class ClusterMirror:
         self.nodes.partition.set_name(name, inside=False)
         self.nodes.partition_changed([name])
 
-    def clear_node_partition(self, name: str) -> None:
-        """Remove an explicit setting, so that the selector decides for the node. Without a setting, nothing changes."""
-        self.nodes.partition.clear_name(name)
-        self.nodes.partition_changed([name])
-
     def node_in_partition(self, name: str, labels: Mapping[str, str] | None = None) -> bool:
         """Return whether a node is in the partition, by `labels` or its own labels. An unknown node has no labels."""
         if labels is None:

@@ -46,11 +46,6 @@ class Partition:
         self._names[name] = inside
         self._weigh()
 
-    def clear_name(self, name: str) -> None:
-        """Remove an explicit setting, so that the selector decides for the node."""
-        self._outside -= self._names.pop(name, None) is False
-        self._weigh()
-
     def _weigh(self) -> None:
         self.whole = self._selector.everything and not self._outside
 

@@ -37,7 +37,6 @@ EXPENDABLE: Final = -10
 NOT_SAFE: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict is false"
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt is true"
 LOCAL_DATA: Final = "it has local data"
-BARE: Final = "no controller makes it again"
 BUDGET: Final = "its PodDisruptionBudget allows no more disruptions"
 _RESOURCES: Final = ("cpu", "memory")
 

@@ -279,7 +279,7 @@ def test_the_partition_may_change_between_two_questions() -> None:
     mirror.set_node_out_of_partition("in")
     assert judged(mirror, batch) == [OUT_OF_PARTITION, SUCCESS]
     mirror.set_partition_selector(EVERYTHING)
-    mirror.clear_node_partition("in")
+    mirror.set_node_in_partition("in")
     assert judged(mirror, batch) == [SUCCESS, SUCCESS]
 
 

@@ -95,8 +95,6 @@ def test_the_partition_is_asked_by_name_and_by_the_labels_given_or_known() -> No
     mirror.set_node_out_of_partition("na")
     mirror.set_node_in_partition("unknown")
     assert [mirror.node_in_partition(name) for name in ("na", "unknown")] == [False, True]
-    mirror.clear_node_partition("na")
-    assert mirror.node_in_partition("na")
     assert audit(mirror) == []
 
 

@@ -65,17 +65,14 @@ def test_a_partition_is_whole_again_when_nothing_keeps_a_node_out_any_more() -> 
     partition = partition_of(SSD, {"n": False})
     partition.set_selector(EVERYTHING)
     assert not partition.whole
-    partition.clear_name("n")
+    partition.set_name("n", inside=True)
     assert partition.whole
 
 
-def test_a_name_that_is_set_or_cleared_twice_counts_once() -> None:
+def test_a_name_that_is_set_twice_counts_once() -> None:
     partition = partition_of(EVERYTHING, {})
     whole = []
-    for inside in (False, False, True, False, None, None):
-        if inside is None:
-            partition.clear_name("n")
-        else:
-            partition.set_name("n", inside=inside)
+    for inside in (False, False, True, True, False):
+        partition.set_name("n", inside=inside)
         whole.append(partition.whole)
-    assert whole == [False, False, True, False, True, True]
+    assert whole == [False, False, True, True, False]

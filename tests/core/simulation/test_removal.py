@@ -15,11 +15,11 @@ from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.simulation import removal
 from core.simulation.drain import TWO_BUDGETS
-from core.simulation.facts import MirrorFacts, PodFacts
+from core.simulation.facts import UNMANAGED, MirrorFacts, PodFacts
 from core.simulation.lost_nodes import NodeState
 from core.simulation.moves import Basis
 from core.simulation.placing import Fate, finished
-from core.simulation.removal import BARE, BUDGET, DO_NOT_DISRUPT, LOCAL_DATA, NOT_SAFE, Removal, remove_each
+from core.simulation.removal import BUDGET, DO_NOT_DISRUPT, LOCAL_DATA, NOT_SAFE, Removal, remove_each
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of
 from tests.core.mirror.audit import audit
@@ -70,7 +70,7 @@ def test_what_keeps_a_node() -> None:
     assert why(mirror, Known({"r": PodFacts(local_data=True)})) == (False, "default/r", LOCAL_DATA)
     assert why(mirror, Known({"r": PodFacts(local_data=True, safe_to_evict=True)})) == (True, "", "")
     bare = mirror_of(*nodes, make_pod("b").on("n1"))
-    assert why(bare) == (False, "default/b", BARE)
+    assert why(bare) == (False, "default/b", UNMANAGED)
     assert why(bare, Known({"b": PodFacts(safe_to_evict=True)})) == (True, "", "")
 
 
