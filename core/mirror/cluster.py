@@ -21,7 +21,7 @@ from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import Namespace
 from core.objects.labels import Selector
 from core.objects.node import Node
-from core.objects.pod import Pod, counted
+from core.objects.pod import NOT_WAITING, Pod, counted
 from core.releases.differences import rules_of
 from core.releases.release import DEFAULT_RELEASE, Rules
 
@@ -147,7 +147,8 @@ class ClusterMirror:
             raise self._state_error(pod.uid, tried)
         if pod.terminal or not node_name:
             raise PodStateError(f"pod {pod.full_name} ({pod.uid}){' has ended and' if pod.terminal else ''} {tried}")
-        placed = self.counted(replace(pod, node_name=node_name))
+        # As the watch will show it: then the event that confirms the pod changes nothing that anybody reads.
+        placed = self.counted(replace(pod, node_name=node_name, waiting=NOT_WAITING))
         self._assumed.add(placed, now)
         self._placement.add_pod(placed)
         return placed

@@ -11,6 +11,7 @@ from core.mirror.changes import EVERY_CHANGE, Change, NamespaceChange, NodeChang
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
 from core.objects.kinds import Namespace, ReplicaSet
+from core.objects.pod import Waiting
 from core.objects.volumes import CSINode, PersistentVolume
 from tests.core.mirror.values import mirror_of, node, pod, replica_set, tell
 
@@ -89,6 +90,15 @@ def test_an_update_of_a_pod_on_its_node_is_one_change(update: dict[str, object])
     tell(mirror, "Update", after := replace(before, **update))
 
     assert heard.changes == [PodChange(0, before, after)]
+
+
+def test_a_pod_that_is_bound_where_it_was_assumed_is_no_change() -> None:
+    waiting = replace(pod("p"), waiting=Waiting("2026-01-01T00:00:00Z", reason="Unschedulable"))
+    mirror = mirror_of(node("n"), waiting)
+    mirror.assume(waiting, "n", 0.0)
+    heard = Heard(mirror)
+    tell(mirror, "Update", bound := pod("p", "n", version="2"))
+    assert (heard.changes, mirror.get_pod("p"), mirror.is_assumed("p")) == ([], bound, False)
 
 
 @pytest.mark.parametrize("version", ["", "2"])
