@@ -174,7 +174,9 @@ def choose_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> 
         best = evaluation.best(profile.filters, profile.scores, batch)
         if best is not None:
             return best, None
-    verdicts = filter_nodes(profile, evaluation, batch)
+        verdicts = evaluation.filtered(profile.filters, batch)
+    else:
+        verdicts = filter_nodes(profile, evaluation, batch)
     if 0 not in verdicts.found():
         return _NOWHERE, verdicts
     return best_nodes(profile.scores, evaluation, batch, (verdicts.codes == 0).nonzero()[0]), verdicts

@@ -132,9 +132,11 @@ class InTreeNeeds:
 
     def _device_needs(self, pod: Pod) -> Mapping[str, str]:
         """Return the reasons of nodes that lack a resource that a device would provide -> the remedy to add."""
-        counted = self._mirror.counted(pod)
-        needs = (each.device_needs(self._mirror, counted) for each in self._filters)
-        return {reason: f" ({need})" for each in needs for reason, need in each.items()}
+        counted, needs = self._mirror.counted(pod), dict[str, str]()
+        for each in self._filters:
+            for reason, need in each.device_needs(self._mirror, counted).items():
+                needs[reason] = f" ({need})"
+        return needs
 
     def _problem_of_member(self, pod: Pod) -> str:
         of_group = f"pod {pod.full_name} is in the scheduling group {pod.scheduling_group}"
@@ -357,7 +359,7 @@ class Decider:
         return listed if request.scope is DecideScope.LISTED_NODES or asks_nominated else self._mirror.all_nodes()
 
     def _chosen_response(self, args: ExtenderArgs, batch: NodeBatch, chosen: int) -> bytes:
-        name = batch.name_json()[chosen] if batch.unmirrored else self._mirror.nodes.name_json[batch.slots[chosen]]
+        name = batch.name_json_at(chosen)
         if batch is args.batch:
             if args.node_list is not None:
                 return result_of_objects(args.node_list, [chosen], NONE_FAILED)

@@ -219,7 +219,6 @@ def _node_list_pieces(node_list: NodeList, passed: Iterable[int]) -> Iterator[by
 # each pod that fits nowhere. The scheduler does not check the names in FailedNodes, so one entry is enough for all
 # nodes.
 
-_FIRST: Final = np.zeros(1, np.intp)
 MAX_NODES_SINGLY: Final = 100
 """Up to this number of nodes each node has its own reason, so that the scheduler's message is the in-tree one."""
 
@@ -250,10 +249,10 @@ def reasons(
     if judged is requested and len(judged) <= MAX_NODES_SINGLY:
         return failed_nodes(judged.name_json(), verdicts if all_resolvable else _unresolvable_but(position, verdicts))
     if position >= 0:
-        name = judged.part(_FIRST + position).name_json()[0]
+        name = judged.name_json_at(position)
         resolvable = verdicts.status(position).code is Code.UNSCHEDULABLE
     else:
-        name = requested.part(_FIRST).name_json()[0]
+        name = requested.name_json_at(0)
         resolvable = all_resolvable and any(
             verdicts.statuses[code].code is Code.UNSCHEDULABLE for code in verdicts.found()
         )
@@ -263,7 +262,7 @@ def reasons(
 
 def reason_of_all(requested: NodeBatch, reason: str) -> FailedNodes:
     """Return the one entry for all nodes, with a reason that no node causes and no preemption resolves."""
-    return FailedNodes(memoryview(b""), _entry(requested.part(_FIRST).name_json()[0], reason))
+    return FailedNodes(memoryview(b""), _entry(requested.name_json_at(0), reason))
 
 
 def _entry(name: bytes, reason: str) -> memoryview:

@@ -111,7 +111,8 @@ class GroupCycles:
         return self._end(cycle, now) if now - cycle.last > silence else None
 
     def _note_ended(self, now: float) -> None:
-        self._ended.extend([(now, group) for group in self._mirror.scheduling_groups.take_left()])
+        for group in self._mirror.scheduling_groups.take_left():
+            self._ended.append((now, group))
         while self._ended and now - self._ended[0][0] > _JUST_ENDED:
             self._ended.popleft()
 

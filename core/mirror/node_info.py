@@ -381,6 +381,13 @@ class NodeBatch:
             texts[list(of_unmirrored)] = list(of_unmirrored.values())
         return texts
 
+    def name_json_at(self, position: int) -> bytes:
+        """Return one name as JSON."""
+        if position in self.unmirrored:
+            return msgspec.json.encode(self.names[position])
+        text: bytes = self._table.name_json[self.slots.item(position)]
+        return text
+
     def repeated(self) -> int:
         """Return the position of the first name that occurs earlier in the batch, or -1."""
         if self.unmirrored:

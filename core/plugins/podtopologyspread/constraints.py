@@ -130,8 +130,8 @@ def default_selector(mirror: ClusterMirror, pod: Pod) -> Selector:
     """
     services = mirror.derived(Services).selecting(pod)
     controller = None if pod.controller is None else _controller(mirror, pod.controller, pod.namespace)
-    if not services and controller is None:
-        return EVERYTHING
+    if not services:
+        return EVERYTHING if controller is None or controller.selector.nothing else controller.selector
     requirements = {each for service in services for each in service.selector.requirements}
     if isinstance(controller, ReplicationController):
         keys = {requirement.key for requirement in controller.selector.requirements}

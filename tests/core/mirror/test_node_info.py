@@ -79,7 +79,9 @@ def test_more_nodes_than_slots_make_room_for_twice_as_many(count: int, capacity:
 def test_names_are_shown_as_json_from_the_slots_and_from_the_question() -> None:
     table = table_of('quo"te', "é")
     batch = batch_of(table, ['quo"te', "é", 'back\\slash"'])
-    assert [rb'"quo\"te"', '"é"'.encode(), rb'"back\\slash\""'] == list(batch.name_json())
+    expected = [rb'"quo\"te"', '"é"'.encode(), rb'"back\\slash\""']
+    assert expected == list(batch.name_json())
+    assert expected == [*map(batch.name_json_at, range(3))]
 
 
 @pytest.mark.parametrize("known", [3, 5_000], ids=["a-few", "very-many"])

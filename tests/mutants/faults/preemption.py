@@ -108,8 +108,8 @@ FAULTS: Final = (
     Fault(
         id="nominated-node-without-an-entry",
         breaks="kube-scheduler takes the nominated node for unresolvable, and clears the nomination.",
-        old="name = judged.part(_FIRST + position).name_json()[0]",
-        new="name = requested.part(_FIRST).name_json()[0]",
+        old="name = judged.name_json_at(position)",
+        new="name = requested.name_json_at(0)",
         tests=("deciding/test_decider.py",),
     ),
     Fault(
