@@ -13,7 +13,7 @@ import msgspec
 
 from core.equivalence.cached_evaluation import CachedEvaluation
 from core.equivalence.classes import CellLookup, ClassEntry, Classifier, ClassKey, Mode, equivalence_hash
-from core.equivalence.ranking import Ranker
+from core.equivalence.ranker import Ranker
 from core.equivalence.rows import Miss
 from core.equivalence.shadow_check import Difference, ShadowedEvaluation
 from core.equivalence.validity import Validities
@@ -104,6 +104,8 @@ class EquivalenceCache:
         self._mirror = mirror
         self._classifier = Classifier(plugins, options.mode)
         self._entries: OrderedDict[ClassKey, ClassEntry] = OrderedDict()
+        self._of_objects: dict[tuple[int, ...], ClassEntry] = {}
+        """The ids of the fields of a class's last pod -> the class, which keeps these fields."""
         self._evicted: OrderedDict[int, None] = OrderedDict()  # hashes of the classes that were evicted last
         self._shadow_share = options.shadow_share
         self._due = 0.0  # sum of the shares since the last checked request: these are at even distances
@@ -129,10 +131,9 @@ class EquivalenceCache:
     def evaluation(self, pod: Pod) -> Evaluation:
         """Return the evaluation for a pod. It uses the cache if the pod has a class."""
         pod = self._mirror.counted(pod)
-        key = self._classifier.key(self._mirror, pod)
-        if key is None:
+        entry = self._entry(pod)
+        if entry is None:
             return FreshEvaluation(self._mirror, pod)
-        entry = self._entry(key, pod)
         cached = CachedEvaluation(self._mirror, pod, entry, self.validities, self)
         self._due += self._shadow_share
         if self._due < 1.0:
@@ -177,6 +178,7 @@ class EquivalenceCache:
         for entry in self._entries.values():
             entry.in_cache = False
         self._entries.clear()
+        self._of_objects.clear()
         self.nbytes = 0
 
     # Reports of evaluations.
@@ -196,25 +198,42 @@ class EquivalenceCache:
             self._ranker = Ranker(filters, scores, self.validities)
         return self._ranker
 
-    def _entry(self, key: ClassKey, pod: Pod) -> ClassEntry:
-        entry = self._entries.get(key)
-        now = self._clock()
-        if entry is not None:
-            self._entries.move_to_end(key)
-        else:
-            entry = ClassEntry(key, pod, self._classifier.representative(self._mirror, pod), now)
-            if entry.hash in self._evicted:
-                del self._evicted[entry.hash]
-                entry.miss = Miss.EVICTED
-            self._entries[key] = entry
-            self.update_size(entry)
+    def _entry(self, pod: Pod) -> ClassEntry | None:
+        """Return the class of a pod, which is made if it is new. None: the pod has no class.
+
+        The pods of a controller mostly have their fields in common, as the same objects. Then none is hashed: 3 us.
+        """
+        read, bound = self._classifier.read(pod), self._classifier.bound(self._mirror, pod)
+        objects = tuple(map(id, read))
+        entry = self._of_objects.get(objects)
+        if entry is None or entry.key.bound != bound:
+            key = self._classifier.key_of(read, bound)
+            if key is None:
+                return None
+            entry = self._entries.get(key) or self._added(key, pod)
+            if entry.in_cache:
+                self._of_objects.pop(entry.objects, None)
+                entry.read, entry.objects = read, objects
+                self._of_objects[objects] = entry
+        if entry.in_cache:
+            self._entries.move_to_end(entry.key)
         entry.questions += 1
-        entry.requested_at = now
+        entry.requested_at = self._clock()
+        return entry
+
+    def _added(self, key: ClassKey, pod: Pod) -> ClassEntry:
+        entry = ClassEntry(key, pod, self._classifier.representative(self._mirror, pod), self._clock())
+        if entry.hash in self._evicted:
+            del self._evicted[entry.hash]
+            entry.miss = Miss.EVICTED
+        self._entries[key] = entry
+        self.update_size(entry)
         return entry
 
     def _evict(self) -> None:
         _, entry = self._entries.popitem(last=False)
         entry.in_cache = False
+        self._of_objects.pop(entry.objects, None)
         self.nbytes -= entry.nbytes
         self.statistics.evictions += 1
         self._evicted[entry.hash] = None
@@ -272,7 +291,7 @@ class Evaluations:
         self._cache = cache
         # Pods without a controller are recorded, too: their requests may be as heavy and as frequent.
         self._classifier = Classifier(plugins, "spec")
-        self._heavy: OrderedDict[ClassKey, tuple[WorkLimitError, int, int]] = OrderedDict()
+        self._heavy: OrderedDict[ClassKey | None, tuple[WorkLimitError, int, int]] = OrderedDict()
         """Class -> its error, and the nodes and pods of the mirror then. The least recently used class is first."""
 
     def begin(self, pod: Pod, *, cached: bool) -> Evaluation:
@@ -317,6 +336,5 @@ class Evaluations:
         self._heavy.move_to_end(key)
         raise error
 
-    def _key(self, pod: Pod) -> ClassKey:
-        key = self._classifier.key(self.mirror, pod)
-        return () if key is None else key
+    def _key(self, pod: Pod) -> ClassKey | None:
+        return self._classifier.key(self.mirror, pod)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from core.equivalence.classes import NOT_STORED, ClassEntry, Places, Unfit
-from core.equivalence.ranking import PASSED, RankRequest
+from core.equivalence.ranker import PASSED, RankRequest
 from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Row, cacheable_codes, counters_unchanged
 from core.equivalence.validity import NEVER, Validities, Validity
 from core.framework.evaluation import FreshEvaluation, everywhere, first_failures
@@ -114,22 +114,22 @@ class CachedEvaluation:
         slots = validities.slots_since(at)
         if slots is None or first is None or validities.all_at > at:
             return False
-        changed, behind = batch.positions_of(slots), unfit.last + 1
-        for place, plugin in enumerate(filters[:behind]):
+        changed = batch.positions_of(slots)
+        for place, plugin in enumerate(filters):
             validity = validities.of[plugin.name]
-            if validity.reads_counters:
+            if place > unfit.last:  # where each node fails before, only a PreFilter matters, because it rejects all
+                if plugin.pre_filter_rejects and validity.reads_counters and self._rejects_all(plugin):
+                    return False
+            elif validity.reads_counters:
                 return False
-            if validity.last_at > at:
+            elif validity.last_at > at:
                 there = [position for position in changed if place <= first.item(position)]
                 expected = [unfit.verdicts.status(each) if place == first.item(each) else SUCCESS for each in there]
                 if there and not self._judges(plugin, batch.part(np.array(there)), expected):
                     return False
-        # Where each node fails before, only a PreFilter matters, because it rejects all nodes.
-        return not any(self._rejects_all(plugin) for plugin in filters[behind:] if plugin.pre_filter_rejects)
+        return True
 
     def _rejects_all(self, plugin: AnyFilter) -> bool:
-        if not self._validities.of[plugin.name].reads_counters:
-            return False
         status, state = plugin.pre_filter(self.mirror, self._representative)
         return state is None and status.code not in PASSED
 
@@ -243,7 +243,6 @@ class CachedEvaluation:
             entry.last_slots = batch.slots
             return None
         ranker, ranking = self._cache.ranker(filters, scores), entry.ranking
-        size = 0 if ranking is None else ranking.nbytes
         request = RankRequest(self.mirror, self._representative, batch)
         changed = None if ranking is None else ranker.refreshed(ranking, request)
         if changed is not None:
@@ -255,7 +254,9 @@ class CachedEvaluation:
         if ranking is None:
             return None
         best = ranker.best(ranking, request, changed)
-        if ranking.nbytes != size:
+        size = ranking.nbytes
+        if size != ranking.counted_bytes:
+            ranking.counted_bytes = size
             self._cache.update_size(entry)
         return best
 

@@ -7,7 +7,7 @@ controller can differ (kubernetes issue 56265, PR 58555). So the fields are part
 from collections.abc import Hashable, Iterable, Mapping
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -22,8 +22,16 @@ from core.mirror.topology import IntpArray
 from core.objects.pod import Pod, PodClaim
 
 Mode: TypeAlias = Literal["controller", "spec"]
-ClassKey: TypeAlias = tuple[Hashable, ...]
-"""The key of a class. Every hit compares it in full, so a hash collision cannot give a wrong result."""
+
+
+class ClassKey(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """The key of a class. A pod is of a class if all of it is equal, so a hash collision cannot give a wrong result."""
+
+    fields: tuple[Hashable, ...]
+    """The UID of the controller, in the mode `controller`, and the declared fields."""
+    bound: tuple[Hashable, ...]
+    """What else the class depends on: see `Classifier.bound`."""
+
 
 _ALL_FIELDS: Final = tuple(Pod.__struct_fields__)
 _BLANK: Final = Pod(uid="", namespace="", name="")
@@ -54,21 +62,33 @@ class Classifier:
         self._referring = [each for each in self._plugins if type(each).references is not Plugin.references]
         self._reads_volumes = "volumes" in declared
         self._knowing = [each for each in self._plugins if type(each).knows_each is not Plugin.knows_each]
-        self._read = attrgetter(*self.fields, "uid")  # at least two fields, so that it returns a tuple
+        self._read = attrgetter(*self.fields, "controller")  # at least two fields, so that it returns a tuple
         self._mappings = [at for at, field in enumerate(self.fields) if isinstance(getattr(_BLANK, field), Mapping)]
 
     def key(self, mirror: ClusterMirror, pod: Pod) -> ClassKey | None:
         """Return the class of a pod, or None if it has no class and is evaluated afresh."""
+        return self.key_of(self.read(pod), self.bound(mirror, pod))
+
+    def read(self, pod: Pod) -> tuple[Any, ...]:
+        """Return the declared fields of a pod, and its controller. They are mostly the objects that other pods have."""
+        fields: tuple[Any, ...] = self._read(pod)
+        return fields
+
+    def bound(self, mirror: ClusterMirror, pod: Pod) -> tuple[Hashable, ...]:
+        """Return what the fields of a pod refer to, after the UID and the name of a pod that has a class of its own."""
+        return (self._identity(mirror, pod), *[plugin.references(mirror, pod) for plugin in self._referring])
+
+    def key_of(self, read: tuple[Any, ...], bound: tuple[Hashable, ...]) -> ClassKey | None:
+        """Return the class by the results of `read` and `bound`, or None, see `key`."""
+        *fields, controller = read
         owner = ""
         if self._mode == "controller":
-            if pod.controller is None:
+            if controller is None:
                 return None
-            owner = pod.controller.uid
-        parts = [*self._read(pod)]
+            owner = controller.uid
         for at in self._mappings:
-            parts[at] = frozenset(parts[at].items())
-        parts[-1] = self._identity(mirror, pod)
-        return (owner, *parts, *[plugin.references(mirror, pod) for plugin in self._referring])
+            fields[at] = frozenset(fields[at].items())
+        return ClassKey((owner, *fields), bound)
 
     def _identity(self, mirror: ClusterMirror, pod: Pod) -> tuple[str, str] | None:
         """Return the UID and name of a pod that must own its claims, or None for any other one."""
@@ -102,15 +122,16 @@ def equivalence_hash(key: ClassKey) -> int:
 
 def key_text(key: ClassKey) -> bytes:
     """Return a class as text, the same in every process."""
-    return msgspec.json.encode(key, order="deterministic", enc_hook=str)
+    return msgspec.json.encode((*key.fields, *key.bound), order="deterministic", enc_hook=str)
 
 
-ENTRY_BYTES: Final = 2500
-"""Size of a class without its rows: a short key, the representative, dictionaries."""
+ENTRY_BYTES: Final = 3500
+"""Size of a class without its rows: a short key, the representative, dictionaries, ids."""
 SHORT_KEY: Final = 1000
 """Up to this many bytes, the text of a key is short."""
-KEY_FACTOR: Final = 4
-"""Bytes of a pod's fields in memory per byte of their text: 3.5 to 5. The text may have a megabyte."""
+KEY_FACTOR: Final = 8
+"""Bytes of a pod's fields in memory per byte of their text: 3.5 to 5, twice, because the fields of the last pod may be
+other objects than those of the first. The text may have a megabyte."""
 
 
 Places: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int8]]
@@ -156,8 +177,10 @@ class ClassEntry:
         "miss",
         "misses",
         "nbytes",
+        "objects",
         "questions",
         "ranking",
+        "read",
         "representative",
         "requested_at",
         "scores",
@@ -172,6 +195,8 @@ class ClassEntry:
         self._own_bytes = ENTRY_BYTES + KEY_FACTOR * max(0, len(key_text(key)) - SHORT_KEY)
         self.first_pod = first_pod.full_name
         self.representative = representative
+        self.read: tuple[Any, ...] = ()  # of its last pod, see Classifier.read
+        self.objects: tuple[int, ...] = ()  # their ids
         self.miss = Miss.NEW_CLASS
         self.filters: dict[str, FilterRow] = {}
         self.scores: dict[str, ScoreRow] = {}

@@ -205,6 +205,13 @@ class FilterPlugin(Plugin, ABC, Generic[FilterState]):
     def filter(self, state: FilterState, batch: NodeBatch, /) -> Verdicts:
         """Judge every node of the batch. The verdict on an unknown node is ignored."""
 
+    def passes_on(self, _state: FilterState, _slot: int, /) -> bool | None:
+        """Return whether the known node of a slot passes. None: `filter` says.
+
+        After a decision, one node is judged again. There, arrays take several times as long as numbers.
+        """
+        return None
+
     def filter_versions(self, _state: FilterState, /) -> Versions:
         """Return the versions of all counters that the verdicts depend on, for Scope.COUNTERS. Here: of none."""
         return ()
@@ -268,6 +275,13 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     @abstractmethod
     def score(self, state: ScoreState, batch: NodeBatch, /) -> Int64Array:
         """Return the raw score of every node of the batch."""
+
+    def score_on(self, _state: ScoreState, _slot: int, /) -> int | None:
+        """Return the raw score of the known node of a slot. None: `score` says. See `FilterPlugin.passes_on`.
+
+        Of a plugin that `normalizes_alone`, it is a score that `normalize` leaves as it is.
+        """
+        return None
 
     def counts_devices(self, _amounts: DeviceAmounts, _pod: Pod, /) -> bool:
         """Return whether the score for a pod depends on devices. Responses count them only to choose a node."""

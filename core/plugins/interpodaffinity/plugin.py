@@ -123,6 +123,10 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
         """Judge every node of the batch."""
         return state.judge(batch)
 
+    def passes_on(self, state: PreFilterState, slot: int) -> bool:
+        """Return whether the node of a slot meets all rules."""
+        return not state.code_on(slot)
+
     def filter_versions(self, state: PreFilterState) -> Versions:
         """Return the versions of all counters that the verdicts depend on."""
         return state.versions()
@@ -143,6 +147,10 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
     def score(self, state: DomainSums, batch: NodeBatch) -> Int64Array:
         """Return the raw score of every node: the sum over the topology keys of its domains' weighted counts."""
         return state.per_node(batch)
+
+    def score_on(self, state: DomainSums, slot: int) -> int:
+        """Return the raw score of the node of a slot."""
+        return state.at(slot)
 
     def score_versions(self, state: DomainSums) -> Versions:
         """Return the versions of all counters that the raw scores depend on."""

@@ -117,6 +117,10 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
         """Judge every node of the batch."""
         return state.judge(batch)
 
+    def passes_on(self, state: PreFilterState, slot: int) -> bool | None:
+        """Return whether the node of a slot has enough of everything. None: look closer."""
+        return state.fits_on(slot) or None
+
     def left_to_devices(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> Sequence[str]:
         """Return the requests that the filter does not check on some node of the batch."""
         classes = classes_of(mirror, pod)
@@ -139,7 +143,7 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
         """Collect the pod's amounts for scoring."""
         # Not the amounts of a pod on a node: upstream's scorer reads only the containers of the incoming pod.
         requests = {**pod.requests, **cpu_and_memory(pod.scored_requests)}
-        return SUCCESS, ScoreState(mirror.derived(ResourceColumns), requests, non_zero=True)
+        return SUCCESS, ScoreState(mirror.derived(ResourceColumns), requests, self._resources, non_zero=True)
 
     def counts_devices(self, amounts: DeviceAmounts, pod: Pod) -> bool:
         """Return whether devices provide a resource that counts for the pod."""
@@ -151,7 +155,11 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
 
     def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node by the strategy."""
-        return state.score(self._resources, self._scorer, batch)
+        return state.score(self._scorer, batch)
+
+    def score_on(self, state: ScoreState, slot: int) -> int | None:
+        """Return the score of the node of a slot."""
+        return state.score_on(self._scorer, slot)
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Return the scores, which are already 0..100 (upstream has no NormalizeScore)."""

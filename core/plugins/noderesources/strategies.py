@@ -5,6 +5,7 @@ requested_to_capacity_ratio.go, resource_allocation.go, balanced_allocation.go) 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
@@ -90,36 +91,42 @@ def not_alone(_: Sequence[NodeAllocation]) -> None:
 class ScoreState:
     """The requests of one incoming pod for the scored resources. Stale after the next event."""
 
-    __slots__ = ("_columns", "_devices", "_non_zero", "_requests")
+    __slots__ = ("_columns", "_counted", "_devices")
 
     def __init__(
         self,
         columns: ResourceColumns,
-        request: Mapping[str, int],
+        requests: Mapping[str, int],
+        resources: Sequence[ScoredResource],
         *,
         non_zero: bool,
-        devices: DeviceAmounts | None = None,
     ) -> None:
-        """With `non_zero`, count existing pods with the cpu and memory that scoring assumes for them.
-
-        `devices` count where a node has no amount of a resource. None: they do not count.
-        """
-        self._devices = devices
+        """With `non_zero`, count existing pods with the cpu and memory that scoring assumes for them."""
+        self._devices: DeviceAmounts | None = None  # they count where a node has no amount of a resource
         self._columns = columns
-        self._requests = request
-        self._non_zero = non_zero
+        self._counted: list[tuple[ScoredResource, int, AmountColumns]] = []
+        """The resources that count for this pod, how much it asks for, and the requests of the pods there."""
+        for resource in resources:
+            request = requests.get(resource.name, 0)
+            if not request and resource.name not in NATIVE:
+                continue  # a rare resource must not move pods that do not request it
+            of_scoring = non_zero and resource.name in COMPUTE
+            self._counted.append((resource, request, columns.non_zero_requested if of_scoring else columns.requested))
 
-    def score(self, resources: Sequence[ScoredResource], scorer: Scorer, batch: NodeBatch) -> Int64Array:
+    def score(self, scorer: Scorer, batch: NodeBatch) -> Int64Array:
         """Return the score of every node of the batch."""
-        if len(batch.slots) == 1 and not batch.unmirrored and self._devices is None:
-            score = self._score_of_one(resources, scorer, batch.slots.item(0))
+        if len(batch.slots) == 1 and not batch.unmirrored:
+            score = self.score_on(scorer, batch.slots.item(0))
             if score is not None:
                 return np.array([score], np.int64)
-        return scorer.of_all([*self._allocations(resources, batch)], len(batch))
+        return scorer.of_all([*self._allocations(batch)], len(batch))
 
-    def _score_of_one(self, resources: Sequence[ScoredResource], scorer: Scorer, slot: int) -> int | None:
+    def score_on(self, scorer: Scorer, slot: int) -> int | None:
+        """Return the score of the known node of a slot, 0..100. None: `score` says."""
+        if self._devices is not None:
+            return None
         found = []
-        for resource, request, requested in self._scored(resources):
+        for resource, request, requested in self._counted:
             allocatable = self._columns.allocatable.on(resource.name, slot)
             in_use = requested.on(resource.name, slot) + request
             if not (0 <= allocatable <= LARGEST_AMOUNT and 0 <= request <= in_use <= LARGEST_AMOUNT):
@@ -127,8 +134,8 @@ class ScoreState:
             found.append(NodeAllocation(resource.weight, allocatable, in_use, request))
         return scorer.of_one(found)
 
-    def _allocations(self, resources: Sequence[ScoredResource], batch: NodeBatch) -> Iterator[Allocation]:
-        for resource, request, requested in self._scored(resources):
+    def _allocations(self, batch: NodeBatch) -> Iterator[Allocation]:
+        for resource, request, requested in self._counted:
             allocatable = self._columns.allocatable_of(resource.name, batch)
             in_use = requested.at(resource.name, batch)
             found = None if self._devices is None else self._devices.of(resource.name, batch)
@@ -140,18 +147,9 @@ class ScoreState:
 
     def with_devices(self, devices: DeviceAmounts) -> "ScoreState":
         """Return a state that counts devices."""
-        return ScoreState(self._columns, self._requests, non_zero=self._non_zero, devices=devices)
-
-    def _scored(self, resources: Sequence[ScoredResource]) -> list[tuple[ScoredResource, int, AmountColumns]]:
-        """Return the resources that count for this pod, how much it asks for, and the requests of the pods there."""
-        found = []
-        for resource in resources:
-            request = self._requests.get(resource.name, 0)
-            if not request and resource.name not in NATIVE:
-                continue  # a rare resource must not move pods that do not request it
-            non_zero = self._non_zero and resource.name in COMPUTE
-            found.append((resource, request, self._columns.non_zero_requested if non_zero else self._columns.requested))
-        return found
+        state = copy(self)
+        state._devices = devices  # noqa: SLF001  # of this class
+        return state
 
 
 def may_be_of_devices(resources: Sequence[ScoredResource]) -> bool:
@@ -329,11 +327,16 @@ class NodeResourcesBalancedAllocation(ScorePlugin[BalanceState]):
         if not any(pod.requests.get(resource.name) for resource in self._resources):
             return SKIP, None
         scorer = _IMPROVEMENT if mirror.rules.balance_of_change else _BALANCE
-        return SUCCESS, BalanceState(ScoreState(mirror.derived(ResourceColumns), pod.requests, non_zero=False), scorer)
+        columns = mirror.derived(ResourceColumns)
+        return SUCCESS, BalanceState(ScoreState(columns, pod.requests, self._resources, non_zero=False), scorer)
 
     def score(self, state: BalanceState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node: higher for more even requests, or for a gain in evenness."""
-        return state.resources.score(self._resources, state.scorer, batch)
+        return state.resources.score(state.scorer, batch)
+
+    def score_on(self, state: BalanceState, slot: int) -> int | None:
+        """Return the score of the node of a slot."""
+        return state.resources.score_on(state.scorer, slot)
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Return the scores, which are already 0..100 (upstream has no NormalizeScore)."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from core.equivalence import classes
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.equivalence.classes import ENTRY_BYTES
+from core.equivalence.classes import ENTRY_BYTES, Classifier
 from core.equivalence.rows import ROW_BYTES
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import SUCCESS, Status
@@ -42,6 +42,7 @@ class Requested:
         found = statuses(self.cache.evaluation(of_class(name)), self.plugin, whole(self.mirror))
         assert self.cache.nbytes <= self.cache.max_bytes
         assert self.cache.nbytes == sum(entry.update_size() for entry in self.cache)
+        assert len(self.cache._of_objects) == len(self.cache)  # noqa: SLF001  # it must not grow
         return found
 
     def classes(self) -> list[str]:
@@ -101,6 +102,34 @@ def test_a_class_that_comes_back_says_that_it_was_evicted() -> None:
     assert requested.cache.statistics.misses == {"NEW_CLASS": 6, "EVICTED": 3}
     requested.ask("c")
     assert requested.cache.statistics.misses == {"NEW_CLASS": 9, "EVICTED": 3}
+
+
+# Pods that share the objects of their fields.
+
+
+def test_a_pod_with_the_objects_of_another_is_of_its_class_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    requested, pod = Requested(), of_class("a")
+    requested.cache.evaluation(pod)
+    monkeypatch.delattr(Classifier, "key_of")
+    requested.cache.evaluation(replace(pod, uid="b", name="b"))
+    (entry,) = requested.cache
+    assert (entry.first_pod, entry.questions) == ("default/a", 2)
+
+
+def test_the_same_objects_that_refer_to_something_else_are_of_another_class() -> None:
+    requested, pod = Requested(), of_class("a")
+    for reference in ("one", "other", "one"):
+        requested.plugin.reference = reference
+        requested.cache.evaluation(pod)
+    assert [entry.questions for entry in requested.cache] == [1, 2]
+
+
+def test_objects_of_an_evicted_class_make_it_again() -> None:
+    requested, pods = Requested(max_bytes=ONE_CLASS), [of_class("a"), of_class("b")]
+    for pod in (*pods, pods[0]):
+        statuses(requested.cache.evaluation(pod), requested.plugin, whole(requested.mirror))
+    assert requested.classes() == ["a"]
+    assert requested.cache.statistics.misses == {"NEW_CLASS": 6, "EVICTED": 3}
 
 
 # Slots.

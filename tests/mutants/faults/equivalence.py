@@ -15,7 +15,7 @@ FAULTS: Final = (
     Fault(
         id="ranking-keeps-sums-of-changed-nodes",
         breaks="A decision compares nodes by scores from before the last pods were placed.",
-        old="            ranking.rescore(plugin.name, weight, positions, scores)\n",
+        old="            ranking.rescore(plugin.name, weight, changed.positions, scores)\n",
         new="",
         tests=("test_ranking.py",),
     ),
@@ -62,6 +62,20 @@ FAULTS: Final = (
         tests=("test_counted_rankings.py", "core/mirror"),
     ),
     Fault(
+        id="class-by-objects-alone",
+        breaks="A pod is of the class of another although its claims, or the Services that select it, are others.",
+        old="        if entry is None or entry.key.bound != bound:",
+        new="        if entry is None:",
+        tests=("test_cache.py",),
+    ),
+    Fault(
+        id="evicted-class-found-by-its-objects",
+        breaks="Results of an evicted class go on being used, and are not counted in the size of the cache.",
+        old="        self._of_objects.pop(entry.objects, None)\n        self.nbytes",
+        new="        self.nbytes",
+        tests=("test_cache.py",),
+    ),
+    Fault(
         id="ranking-of-other-nodes",
         breaks="A decision among other nodes, or in another order, is made by positions that stand for other nodes.",
         old="        if ranking.slots is not request.batch.slots:",
@@ -99,22 +113,22 @@ FAULTS: Final = (
     Fault(
         id="ephemeral-claims-shared-in-a-class",
         breaks="Pods with ephemeral volumes, each with claims of its own, are of one class.",
-        old="        parts[-1] = self._identity(mirror, pod)",
-        new="        parts[-1] = None",
+        old="        return (self._identity(mirror, pod), *[",
+        new="        return (None, *[",
         tests=("equivalence/test_classes.py",),
     ),
     Fault(
         id="cleared-cache-keeps-its-weight",
         breaks="After a mismatch has emptied the cache, it evicts classes as if it were as full as before.",
-        old="        self._entries.clear()\n        self.nbytes = 0\n",
-        new="        self._entries.clear()\n",
+        old="        self._of_objects.clear()\n        self.nbytes = 0\n",
+        new="        self._of_objects.clear()\n",
         tests=("equivalence/test_cache.py", "test_shadow_check.py"),
     ),
     Fault(
         id="asked-class-evicted-first",
         breaks="A class goes in the order in which classes came, however often it is asked about.",
-        old="        if entry is not None:\n            self._entries.move_to_end(key)\n",
-        new="        if entry is not None:\n            pass\n",
+        old="            self._entries.move_to_end(entry.key)\n",
+        new="            pass\n",
         tests=("equivalence/test_cache.py",),
     ),
     Fault(
@@ -169,8 +183,8 @@ FAULTS: Final = (
     Fault(
         id="a-refusal-kept-after-an-event",
         breaks="A class that fits nowhere is refused for ever.",
-        old="            if validity.last_at > at:\n                there",
-        new="            if False:\n                there",
+        old="            elif validity.last_at > at:\n                there",
+        new="            elif False:\n                there",
         tests=("test_unfit.py",),
     ),
     Fault(
@@ -183,14 +197,14 @@ FAULTS: Final = (
     Fault(
         id="a-refusal-kept-though-a-pre-filter-rejects-all",
         breaks="A claim that another pod uses now is no reason for a class that fitted nowhere before.",
-        old="return not any(self._rejects_all(plugin) for plugin in filters[behind:] if plugin.pre_filter_rejects)",
-        new="return True",
+        old="                if plugin.pre_filter_rejects and validity.reads_counters and self._rejects_all(plugin):",
+        new="                if False:",
         tests=("test_unfit.py",),
     ),
     Fault(
         id="a-refusal-kept-though-counters-changed",
         breaks="A class that fits nowhere keeps its reasons while pods come that repel it.",
-        old="            if validity.reads_counters:\n                return False\n",
+        old="            elif validity.reads_counters:\n                return False\n",
         new="",
         tests=("test_unfit.py",),
     ),

@@ -370,6 +370,9 @@ def test_a_node_alone_has_the_score_that_it_has_among_others(
     alone = [scored(plugin, mirror, pod, [name]) for name in names]
     among_others = scored(plugin, mirror, pod, names)
     assert ([None] * len(names) if among_others is None else [[score] for score in among_others]) == alone
+    _, state = plugin.pre_score(mirror, pod, mirror.batch(names))
+    for name, score in zip(names, among_others or (), strict=False):
+        assert plugin.score_on(state, mirror.nodes.slots[name]) in {None, score}
 
 
 @given(nodes, requests)
@@ -380,5 +383,7 @@ def test_a_node_alone_has_the_verdict_that_it_has_among_others(
     names = [f"n{number}" for number in range(len(given_nodes))]
     _, state = plugin.pre_filter(mirror, pod)
     among_others = plugin.filter(state, mirror.batch(names))
-    alone = [plugin.filter(state, mirror.batch([name])).status(0) for name in names]
-    assert [among_others.status(position) for position in range(len(names))] == alone
+    expected = [among_others.status(position) for position in range(len(names))]
+    assert [plugin.filter(state, mirror.batch([name])).status(0) for name in names] == expected
+    for name, status in zip(names, expected, strict=True):
+        assert plugin.passes_on(state, mirror.nodes.slots[name]) in {None, status is SUCCESS}
