@@ -81,12 +81,12 @@ class Validities:
             self.capacity = capacity
             for validity in self.of.values():
                 validity.grow(capacity)
-        kind, slot = _subject(change)
-        touched = NO_SLOT
-        if kind is Pod:  # a counter may have changed, too
-            touched = slot
+        if isinstance(change, PodChange):
+            kind: Kind = Pod
+            slot = touched = change.slot  # a counter may have changed, too
         else:
-            self.others_at = self.now
+            kind, slot = _subject(change)
+            touched, self.others_at = NO_SLOT, self.now
         for validity, touches, is_for_all, counted in self._rules.get((kind, operation_of(before, after)), ()):
             if touches(before, after):
                 validity.last_at = self.now
@@ -113,9 +113,7 @@ def operation_of(before: object | None, after: object | None) -> Operation:
     return Operation.DELETE if after is None else Operation.UPDATE
 
 
-def _subject(change: ClusterChange) -> tuple[Kind, int]:
-    if isinstance(change, PodChange):
-        return Pod, change.slot
+def _subject(change: NodeChange | NamespaceChange | ObjectChange) -> tuple[Kind, int]:
     if isinstance(change, NodeChange):
         return Node, change.slot
     if isinstance(change, NamespaceChange):

@@ -96,7 +96,7 @@ class DomainSums:
                         changes.append((column, value_id, now - sums.item(value_id)))
                     sums[value_id] = now
         for column, value_id, change in changes:
-            raw += (batch.value_ids(column) == value_id) * np.int64(change)
+            raw += batch.in_domain(column, value_id) * np.int64(change)
         return bool(changes)
 
     def _by_domain(self, column: TopologyColumn) -> Int64Array:

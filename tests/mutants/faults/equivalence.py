@@ -62,6 +62,13 @@ FAULTS: Final = (
         tests=("test_counted_rankings.py", "core/mirror"),
     ),
     Fault(
+        id="ranking-drops-a-node-that-is-as-good-as-before",
+        breaks="A decision that leaves the score of its node as it was takes the node for worse than the others.",
+        old="            if is_best is not (total == self.highest):",
+        new="            if is_best or total == self.highest:",
+        tests=("test_ranking.py",),
+    ),
+    Fault(
         id="class-by-objects-alone",
         breaks="A pod is of the class of another although its claims, or the Services that select it, are others.",
         old="        if entry is None or entry.key.bound != bound:",
