@@ -115,10 +115,6 @@ class ScoreState:
 
     def score(self, scorer: Scorer, batch: NodeBatch) -> Int64Array:
         """Return the score of every node of the batch."""
-        if len(batch.slots) == 1 and not batch.unmirrored:
-            score = self.score_on(scorer, batch.slots.item(0))
-            if score is not None:
-                return np.array([score], np.int64)
         return scorer.of_all([*self._allocations(batch)], len(batch))
 
     def score_on(self, scorer: Scorer, slot: int) -> int | None:
