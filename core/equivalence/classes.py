@@ -78,6 +78,10 @@ class Classifier:
         """Return what the fields of a pod refer to, after the UID and the name of a pod that has a class of its own."""
         return (self._identity(mirror, pod), *[plugin.references(mirror, pod) for plugin in self._referring])
 
+    def binds_alike(self, bound: tuple[Hashable, ...]) -> bool:
+        """Return whether all pods with the same fields have this result of `bound`."""
+        return bound[0] is None and not self._knowing
+
     def key_of(self, read: tuple[Any, ...], bound: tuple[Hashable, ...]) -> ClassKey | None:
         """Return the class by the results of `read` and `bound`, or None, see `key`."""
         *fields, controller = read
@@ -164,6 +168,7 @@ class ClassEntry:
 
     __slots__ = (
         "_own_bytes",
+        "bound_at",
         "chain",
         "filters",
         "first_pod",
@@ -197,6 +202,7 @@ class ClassEntry:
         self.representative = representative
         self.read: tuple[Any, ...] = ()  # of its last pod, see Classifier.read
         self.objects: tuple[int, ...] = ()  # their ids
+        self.bound_at = NEVER  # time of the last change of anything but a pod when `bound` was looked up
         self.miss = Miss.NEW_CLASS
         self.filters: dict[str, FilterRow] = {}
         self.scores: dict[str, ScoreRow] = {}

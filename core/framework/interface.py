@@ -154,7 +154,8 @@ class Plugin:
     def references(self, _mirror: ClusterMirror, _pod: Pod, /) -> Hashable:
         """Return the objects behind the names in the pod's fields, such as the UIDs of its claims, or None.
 
-        The cache does not call a plugin that leaves this as it is.
+        It reads the declared fields, and no pod of the mirror. The cache does not call a plugin that leaves this as it
+        is.
         """
 
     def knows_each(self, _mirror: ClusterMirror, _pod: Pod, /) -> bool:

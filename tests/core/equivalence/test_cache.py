@@ -15,7 +15,7 @@ from core.framework.interface import SUCCESS, Status
 from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Namespace
-from core.objects.pod import Pod
+from core.objects.pod import Pod, PodClaim
 from tests.core.equivalence.said_plugin import StatedPlugin, failing, statuses, when, whole
 from tests.core.mirror.values import mirror_of, node, tell
 
@@ -120,8 +120,17 @@ def test_the_same_objects_that_refer_to_something_else_are_of_another_class() ->
     requested, pod = Requested(), of_class("a")
     for reference in ("one", "other", "one"):
         requested.plugin.reference = reference
+        tell(requested.mirror, "Add", Namespace(reference, labels={"since": str(requested.mirror.generation)}))
         requested.cache.evaluation(pod)
     assert [entry.questions for entry in requested.cache] == [1, 2]
+
+
+def test_pods_with_the_same_ephemeral_volumes_are_each_of_a_class() -> None:
+    mirror, plugin = mirror_of(node("a")), StatedPlugin(class_fields=("namespace", "volumes"))
+    cache, pod = EquivalenceCache(mirror, [plugin]), replace(of_class("a"), volumes=(PodClaim("a-v", ephemeral=True),))
+    for name in "aba":
+        cache.evaluation(replace(pod, uid=name, name=name))
+    assert [entry.questions for entry in cache] == [1, 2]
 
 
 def test_objects_of_an_evicted_class_make_it_again() -> None:

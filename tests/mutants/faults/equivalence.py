@@ -71,8 +71,22 @@ FAULTS: Final = (
     Fault(
         id="class-by-objects-alone",
         breaks="A pod is of the class of another although its claims, or the Services that select it, are others.",
-        old="        if entry is None or entry.key.bound != bound:",
-        new="        if entry is None:",
+        old="            if entry is None or entry.key.bound != bound:",
+        new="            if entry is None:",
+        tests=("test_cache.py",),
+    ),
+    Fault(
+        id="claims-of-a-class-looked-up-once",
+        breaks="A pod whose Service or claim changed since then keeps the class of pods with the earlier one.",
+        old="        if entry is None or entry.bound_at != others_at:",
+        new="        if entry is None or entry.bound_at < 0:",
+        tests=("test_cache.py",),
+    ),
+    Fault(
+        id="ephemeral-claims-looked-up-for-one-pod",
+        breaks="Two pods with the same volumes, each with ephemeral claims of its own, are of one class.",
+        old="        return bound[0] is None and not self._knowing",
+        new="        return not self._knowing",
         tests=("test_cache.py",),
     ),
     Fault(
