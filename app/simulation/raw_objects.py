@@ -140,7 +140,8 @@ class RawObjects:
         spec, status = budget.spec or _BudgetSpec(), budget.status or _BudgetStatus()
         desired = status.desired_healthy or 0
         self._budgets[_full_name(budget.metadata or _Metadata())] = BudgetFacts(
-            is_healthy=(status.current_healthy or 0) >= desired > 0,
+            lacks=max(desired - (status.current_healthy or 0), 0),
+            wants_any=desired > 0,
             always_allows_unhealthy=spec.unhealthy_pod_eviction_policy == _ALWAYS_ALLOW,
         )
 

@@ -1,13 +1,16 @@
 """What `kubectl drain` does to some nodes: what it evicts and in which rounds, what it refuses, and where the pods go.
 
 All nodes are cordoned first, and then emptied one after the other, as kubectl does. A round evicts every pod that its
-budget lets go. Their successors are placed before the next round, and each that has a place makes up for the pod that
-its budget has lost. A pod leaves at once, though it really has its grace period.
+budget lets go. Their successors are placed before the next round, and each that has a place counts as healthy for its
+budget. Then those without a place are tried again, as pods that were in their way may be gone. A pod leaves at once,
+though it really has its grace period.
 
 Source: k8s.io/kubectl v1.36 pkg/drain/filters.go and drain.go (which pods, and in which order), k8s.io/kubernetes v1.36
-pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement).
+pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement), pkg/controller/disruption/disruption.go
+(countHealthyPods, updatePdbStatus).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -18,7 +21,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.kinds import ControllerRef, PodDisruptionBudget
 from core.objects.pod import Pod
-from core.simulation.facts import Leaving, bring_claims, is_replaced, leave
+from core.simulation.facts import Facts, Leaving, bring_claims, is_replaced, leave
 from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis, Move, Workload, move_of, owner_text, workloads
 from core.simulation.orders import Over, arrival, over_orders
@@ -81,7 +84,8 @@ class _Run(NamedTuple):
 
     leaving: dict[str, Leaving]
     """uid -> the evicted pod."""
-    outcomes: list[Outcome]
+    outcomes: dict[str, Outcome]
+    """uid -> what becomes of a pod that comes again."""
     rounds: dict[str, int]
     blocked: dict[str, str]
 
@@ -97,7 +101,7 @@ def drain(basis: Basis, names: Sequence[str]) -> Steps[Drain]:
         for order in range(basis.orders):
             runs.append((yield from _Draining(basis, fork, order).run(pods)))
             fork.revert_to(savepoint)
-        over, out = over_orders([run.outcomes for run in runs]), frozenset(names)
+        over, out = over_orders([[*run.outcomes.values()] for run in runs]), frozenset(names)
         drained = [each for name in names for each in _of_node(basis, pods[name], runs, over, out)]
     counts = {owner: len(of_owner) for owner, of_owner in siblings.items()}
     return Drain(
@@ -118,8 +122,9 @@ class _Draining:
         self._fork = fork
         self._order = order
         self._placing = basis.placing(fork, order)
-        self._allowed = {each.full_name: each.disruptions_allowed for each in budgets_of(basis.mirror)}
-        self._run = _Run({}, [], {}, {})
+        # Budget -> how many healthy pods it has more than it desires.
+        self._spare = {each.full_name: _spare(basis.facts, each) for each in budgets_of(basis.mirror)}
+        self._run = _Run({}, {}, {}, {})
 
     def run(self, pods: dict[str, list[Pod]]) -> Steps[_Run]:
         """Empty the nodes one after the other."""
@@ -131,26 +136,42 @@ class _Draining:
         number = 0
         while waiting:
             number += 1
-            evicted, waiting, charged = self._evicted(waiting)
+            evicted, waiting = self._evicted(waiting)
             if not evicted:
                 return
             self._run.rounds.update(dict.fromkeys((each.uid for each in evicted), number))
-            leaving = leave(self._basis.mirror, self._fork, evicted, self._basis.facts)
-            bring_claims(self._basis.mirror, self._fork, leaving)
-            coming = {each.again.pod.uid: each for each in leaving if each.again is not None}
-            queue = arrival((each.again.pod for each in leaving if each.again is not None), self._order)
-            outcomes = yield from self._placing.place(queue)
-            self._run.leaving.update((each.pod.uid, each) for each in leaving)
-            self._run.outcomes.extend(outcomes)
-            for outcome in outcomes:
-                budget = charged.get(coming[outcome.pod.uid].pod.uid)
-                if outcome.is_placed and budget:
-                    self._allowed[budget] += 1
+            yield from self._replace(evicted)
 
-    def _evicted(self, waiting: Sequence[Pod]) -> tuple[list[Pod], list[Pod], dict[str, str]]:
-        """Return the pods of one round, those that are left, and uid -> the budget that has lost a pod."""
+    def _replace(self, evicted: Sequence[Pod]) -> Steps[None]:
+        """Place the pods that come instead, and those that came before and found no place."""
+        mirror, facts = self._basis.mirror, self._basis.facts
+        for pod in evicted:
+            self._count(pod, -int(_is_healthy(facts, pod)))
+        leaving = leave(mirror, self._fork, evicted, facts)
+        bring_claims(mirror, self._fork, leaving)
+        self._run.leaving.update((each.pod.uid, each) for each in leaving)
+        waiting = self._waiting()
+        queue = arrival((each.again.pod for each in leaving if each.again is not None), self._order)
+        self._take((yield from self._placing.place(queue)))
+        while waiting:
+            any_placed = self._take((yield from self._placing.again(waiting)))
+            waiting = self._waiting() if any_placed else []
+
+    def _waiting(self) -> list[Outcome]:
+        return [each for each in self._run.outcomes.values() if each.rejection is not None]
+
+    def _take(self, outcomes: Sequence[Outcome]) -> bool:
+        """Take outcomes, and return whether any pod is placed."""
+        self._run.outcomes.update((each.pod.uid, each) for each in outcomes)
+        placed = [each.pod for each in outcomes if each.is_placed]
+        for pod in placed:
+            self._count(pod, 1)
+        return bool(placed)
+
+    def _evicted(self, waiting: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
+        """Return the pods of one round, and those that are left."""
         evicted, left = [], []
-        charged: dict[str, str] = {}
+        charged: Counter[str] = Counter()
         for pod in waiting:
             why = self._why_not(pod, charged)
             if why:
@@ -159,10 +180,14 @@ class _Draining:
             else:
                 evicted.append(pod)
                 self._run.blocked.pop(pod.uid, None)
-        return evicted, left, charged
+        return evicted, left
 
-    def _why_not(self, pod: Pod, charged: dict[str, str]) -> str:
-        """Return why the API server refuses an eviction, or the empty text. Charges the budget."""
+    def _count(self, pod: Pod, number: int) -> None:
+        for budget in covering_budgets(self._basis.mirror, pod) if number else ():
+            self._spare[budget.full_name] += number
+
+    def _why_not(self, pod: Pod, charged: Counter[str]) -> str:
+        """Return why the API server refuses an eviction, or the empty text. `charged`: budget -> pods in this round."""
         facts = self._basis.facts
         about = facts.of_pod(pod)
         if pod.terminating or not about.has_started:
@@ -172,15 +197,23 @@ class _Draining:
             return ""
         if len(covering) > 1:
             return TWO_BUDGETS
-        of_budget = facts.of_budget(covering[0])
-        if not about.is_ready and (of_budget.always_allows_unhealthy or of_budget.is_healthy):
+        name, of_budget = covering[0].full_name, facts.of_budget(covering[0])
+        unready_may_go = of_budget.always_allows_unhealthy or (of_budget.wants_any and self._spare[name] >= 0)
+        if not about.is_ready and unready_may_go:
             return ""
-        name = covering[0].full_name
-        if self._allowed[name] <= 0:
+        if self._spare[name] <= charged[name]:
             return NO_BUDGET_LEFT
-        self._allowed[name] -= 1
-        charged[pod.uid] = name
+        charged[name] += 1
         return ""
+
+
+def _spare(facts: Facts, budget: PodDisruptionBudget) -> int:
+    return budget.disruptions_allowed or -facts.of_budget(budget).lacks
+
+
+def _is_healthy(facts: Facts, pod: Pod) -> bool:
+    about = facts.of_pod(pod)
+    return about.is_ready and about.has_started and not pod.terminating
 
 
 def budgets_of(mirror: ClusterMirror) -> Iterable[PodDisruptionBudget]:
@@ -246,7 +279,7 @@ def _siblings(mirror: ClusterMirror, pods: Sequence[Pod]) -> dict[str, list[Pod]
 def _together(siblings: Mapping[str, Sequence[Pod]], run: _Run) -> list[str]:
     """Return the owners with several replicas that all end on one node."""
     after: dict[str, list[str]] = {}
-    for outcome in run.outcomes:
+    for outcome in run.outcomes.values():
         if outcome.is_placed:
             after.setdefault(owner_text(outcome.pod), []).append(outcome.node)
     for owner, nodes in after.items():

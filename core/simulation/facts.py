@@ -41,8 +41,10 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
 class BudgetFacts(msgspec.Struct, frozen=True, gc=False):
     """What the mirror does not know of a PodDisruptionBudget."""
 
-    is_healthy: bool = True
-    """status.currentHealthy is at least status.desiredHealthy, and that is more than 0."""
+    lacks: int = 0
+    """How many healthy pods it lacks: status.desiredHealthy without status.currentHealthy, at least 0."""
+    wants_any: bool = True
+    """status.desiredHealthy is more than 0."""
     always_allows_unhealthy: bool = False
     """spec.unhealthyPodEvictionPolicy is AlwaysAllow."""
 

@@ -4,10 +4,17 @@ kube-scheduler takes the pods with the highest priority first, and of these the 
 PrioritySort). Which of several equally good nodes it takes is random (schedule_one.go, selectHost). Order 0 has the
 pods of an owner together, as a controller makes them, and of equally good nodes the first by name. Of the other orders,
 the odd ones mix owners, and the even ones mix all pods of a priority.
+
+Pods that come while the scheduler has nothing else to do are not sorted by priority. One that may preempt gets its
+place all the same. So in the even orders, pods that never preempt come last.
+
+The pods of an owner keep their order in all of them: replicas are alike, and a StatefulSet makes the lower ones first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from math import inf
+from operator import itemgetter
 from random import Random
 from typing import Final, NamedTuple
 
@@ -18,6 +25,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.pod import Pod
+from core.preemption import NEVER
 from core.simulation.one_pod import Choose
 from core.simulation.placing import Outcome
 
@@ -61,10 +69,18 @@ def arrival(pods: Iterable[Pod], order: int) -> list[Pod]:
         owners = [*dict.fromkeys(map(_owner, by_owner))]
         random.shuffle(owners)
         turn = {owner: number for number, owner in enumerate(owners)}
-        by_owner.sort(key=lambda pod: turn[_owner(pod)])
-    else:
-        random.shuffle(by_owner)
-    return sorted(by_owner, key=lambda pod: -pod.priority)
+        return sorted(by_owner, key=lambda pod: (-pod.priority, turn[_owner(pod)]))
+    keys = [(_rank(pod), _owner(pod)) for pod in by_owner]
+    of_key: dict[tuple[float, tuple[str, str, str]], list[Pod]] = {}
+    for key, pod in zip(keys, by_owner, strict=True):
+        of_key.setdefault(key, []).append(pod)
+    random.shuffle(keys)
+    turns = {key: iter(of_owner) for key, of_owner in of_key.items()}
+    return [next(turns[key]) for key in sorted(keys, key=itemgetter(0))]
+
+
+def _rank(pod: Pod) -> float:
+    return inf if pod.preemption_policy == NEVER else -pod.priority
 
 
 def _owner(pod: Pod) -> tuple[str, str, str]:

@@ -24,7 +24,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.mirror.node_info import NodeBatch
 from core.mirror.work import WorkLimitError
-from core.objects.pod import Pod
+from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.preemption import NEVER, least_harm
 from core.profile import Profile
 from core.simulation.one_pod import Choose, place_best
@@ -142,7 +142,30 @@ class Placing:
         self._batch: tuple[int, NodeBatch] | None = None  # NodeTable.epoch, and the nodes that may be chosen
 
     def place(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
-        """Place the pods in this order. It yields after each, so that the caller can stop."""
+        """Place the pods in this order. It yields after each, so that the caller can stop.
+
+        Then those that others may help are tried again, until nothing changes: kube-scheduler tries a rejected pod
+        again when a pod comes that satisfies its affinity, or that evens out its spread (isSchedulableAfterPodChange
+        in interpodaffinity/plugin.go, isSchedulableAfterPodChange in podtopologyspread/plugin.go).
+        """
+        outcomes = yield from self._in_turn(pods)
+        left = [at for at, each in enumerate(outcomes) if not each.is_placed and _may_be_helped(each.pod)]
+        later = outcomes[left[0] :] if left else []
+        while left and any(each.is_placed for each in later):
+            later = yield from self.again([outcomes[at] for at in left])
+            for at, outcome in zip(left, later, strict=True):
+                outcomes[at] = outcome
+            left = [at for at in left if not outcomes[at].is_placed]
+        return outcomes
+
+    def again(self, rejected: Sequence[Outcome]) -> Steps[list[Outcome]]:
+        """Try pods again that found no place. Those that still find none keep their outcomes."""
+        left, self._dry_runs_left = self._dry_runs_left, 0
+        tried = yield from self._in_turn([each.pod for each in rejected])
+        self._dry_runs_left = left
+        return [now if now.is_placed else before for before, now in zip(rejected, tried, strict=True)]
+
+    def _in_turn(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
         outcomes: list[Outcome] = []
         last: Pod | None = None
         evaluation: Evaluation | None = None
@@ -228,6 +251,13 @@ class Placing:
                 if len(tried) == _NODES_OF_DRY_RUN:
                     break
         return least_harm(self._mirror, scheduler.profile.under(self._mirror.rules).filters, pod, tried)
+
+
+def _may_be_helped(pod: Pod) -> bool:
+    """Return whether another pod that is placed can let a pod fit."""
+    return bool(pod.affinity.required_affinity) or any(
+        each.when_unsatisfiable == DO_NOT_SCHEDULE for each in pod.spread
+    )
 
 
 def _why_unknown(pod: Pod, scheduler: Scheduler | None) -> str:

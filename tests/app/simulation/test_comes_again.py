@@ -241,16 +241,16 @@ def test_the_facts_of_pods() -> None:
 @pytest.mark.parametrize(
     ("spec", "status", "facts"),
     [
-        ({}, {"currentHealthy": 3, "desiredHealthy": 3}, BudgetFacts(is_healthy=True)),
-        ({}, {"currentHealthy": 2, "desiredHealthy": 3}, BudgetFacts(is_healthy=False)),
-        ({}, {"currentHealthy": 3, "desiredHealthy": 0}, BudgetFacts(is_healthy=False)),
-        ({}, {}, BudgetFacts(is_healthy=False)),
+        ({}, {"currentHealthy": 3, "desiredHealthy": 3}, BudgetFacts()),
+        ({}, {"currentHealthy": 1, "desiredHealthy": 3}, BudgetFacts(lacks=2)),
+        ({}, {"currentHealthy": 3, "desiredHealthy": 0}, BudgetFacts(wants_any=False)),
+        ({}, {}, BudgetFacts(wants_any=False)),
         (
             {"unhealthyPodEvictionPolicy": "AlwaysAllow"},
             {},
-            BudgetFacts(is_healthy=False, always_allows_unhealthy=True),
+            BudgetFacts(wants_any=False, always_allows_unhealthy=True),
         ),
-        ({"unhealthyPodEvictionPolicy": "IfHealthyBudget"}, {}, BudgetFacts(is_healthy=False)),
+        ({"unhealthyPodEvictionPolicy": "IfHealthyBudget"}, {}, BudgetFacts(wants_any=False)),
     ],
 )
 def test_the_facts_of_budgets(spec: Object, status: Object, facts: BudgetFacts) -> None:

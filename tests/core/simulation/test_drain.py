@@ -16,10 +16,10 @@ from core.simulation.facts import Again, BudgetFacts, MirrorFacts, PodFacts
 from core.simulation.moves import Basis
 from core.simulation.orders import Chance
 from core.simulation.placing import Fate, finished
-from tests.builders import labelled, make_pod
-from tests.core.decoded import mirror_of, pod_of
+from tests.builders import labelled, make_pod, term
+from tests.core.decoded import mirror_of, pod_of, tell
 from tests.core.mirror.audit import audit
-from tests.core.simulation.setting import HOSTNAME, node, replica, schedulers
+from tests.core.simulation.setting import HOSTNAME, ZONE, node, replica, schedulers
 
 
 class Known(MirrorFacts):
@@ -113,6 +113,54 @@ def test_a_pod_without_a_place_ends_the_rounds_of_its_budget() -> None:
     assert [each.blocked for each in drained(with_budgets(budget("web", 0)), "n1").pods] == [NO_BUDGET_LEFT] * 3
 
 
+def test_the_successor_of_an_unready_pod_makes_up_for_a_ready_one() -> None:
+    """In disruption.go, countHealthyPods: the budget lost none with the unready pod."""
+    facts = Known({"r0": PodFacts(is_ready=False)})
+    found = by_name(drained(with_budgets(budget("web", 0, app="web")), "n1", facts=facts))
+    assert [each.round for each in found.values()] == [1, 2, 3]
+    lacking = Known({"r0": PodFacts(is_ready=False)}, BudgetFacts(lacks=1, always_allows_unhealthy=True))
+    found = by_name(drained(with_budgets(budget("web", 0, app="web")), "n1", facts=lacking))
+    assert {name: each.blocked for name, each in found.items()} == {
+        "r0": "",
+        "r1": NO_BUDGET_LEFT,
+        "r2": NO_BUDGET_LEFT,
+    }
+
+
+def test_a_budget_that_is_whole_again_lets_unready_pods_go() -> None:
+    """eviction.go compares status.currentHealthy, which the disruption controller has counted again."""
+    facts = Known({"r0": PodFacts(is_ready=False), "s": PodFacts(is_ready=False)}, BudgetFacts(lacks=1))
+    pods = [replica("r0").on("n1"), make_pod("s").label("app", "web").on("n1").owned_by("StatefulSet", "s", "s")]
+    mirror = mirror_of(node("n1", cpu=8), node("n2", cpu=8), *pods, replica("gone").on("n1").terminating())
+    mirror.apply(ClusterEvent("Add", budget("web", 0, app="web")))
+    found = by_name(drained(mirror, "n1", facts=facts))
+    assert {name: each.blocked for name, each in found.items() if each.blocked} == {
+        "r0": NO_BUDGET_LEFT,
+        "s": NO_BUDGET_LEFT,
+    }
+    terminating = make_pod("t-0").label("app", "web").owned_by("StatefulSet", "t", "t").on("n1").terminating()
+    tell(mirror, "Add", terminating)
+    assert [each.round for each in sorted(drained(mirror, "n1", facts=facts).pods, key=lambda each: each.move.pod)] == [
+        1,
+        2,
+        2,
+        1,
+    ]
+
+
+@pytest.mark.parametrize("theirs", [True, False])
+def test_a_pod_without_a_place_gets_one_when_the_pod_in_its_way_has_gone(*, theirs: bool) -> None:
+    waits, repels = replica("a", "a").node_selector({ZONE: "a"}).on("n1"), replica("b", "b", cpu=2).on("n2")
+    if theirs:
+        repels.required_anti_affinity(term(ZONE, labelled(app="a")))
+    else:
+        waits.required_anti_affinity(term(ZONE, labelled(app="b")))
+    mirror = mirror_of(node("n1"), node("n2"), node("n3", cpu=1), node("n4", zone="b"), waits, repels)
+    assert {name: each.move.node for name, each in by_name(drained(mirror, "n1")).items()} == {"a": ""}
+    found = by_name(drained(mirror, "n1", "n2"))
+    assert {name: each.move.node for name, each in found.items()} == {"a": "n3", "b": "n4"}
+
+
 def test_two_budgets_are_an_error_and_one_of_another_namespace_is_none() -> None:
     both = with_budgets(budget("one", 9, app="web"), budget("two", 9))
     assert {each.blocked for each in drained(both, "n1").pods} == {TWO_BUDGETS}
@@ -124,10 +172,11 @@ def test_two_budgets_are_an_error_and_one_of_another_namespace_is_none() -> None
     ("about", "of_budget", "goes"),
     [
         (PodFacts(), BudgetFacts(), False),
-        (PodFacts(has_started=False), BudgetFacts(is_healthy=False), True),
+        (PodFacts(has_started=False), BudgetFacts(lacks=1), True),
         (PodFacts(is_ready=False), BudgetFacts(), True),
-        (PodFacts(is_ready=False), BudgetFacts(is_healthy=False), False),
-        (PodFacts(is_ready=False), BudgetFacts(is_healthy=False, always_allows_unhealthy=True), True),
+        (PodFacts(is_ready=False), BudgetFacts(lacks=1), False),
+        (PodFacts(is_ready=False), BudgetFacts(wants_any=False), False),
+        (PodFacts(is_ready=False), BudgetFacts(lacks=1, always_allows_unhealthy=True), True),
     ],
 )
 def test_a_pod_that_is_not_ready_may_go_without_its_budget(

@@ -72,6 +72,26 @@ def test_pods_alike_share_a_rejection_and_another_pod_is_judged_again() -> None:
     assert outcomes[0].rejection is outcomes[2].rejection
 
 
+def test_a_pod_that_waits_for_another_one_is_tried_again() -> None:
+    """As the queueing hints of InterPodAffinity and PodTopologySpread do (isSchedulableAfterPodChange)."""
+    attracted = replica("a", "a").required_affinity(term(ZONE, labelled(app="b")))
+    first, second = attracted.priority(2), replica("b", "b").required_affinity(term(ZONE, labelled(app="c")))
+    assert nodes_of(placed(mirror_of(node("n1", cpu=4)), first, second, replica("c", "c"))) == ["n1"] * 3
+    even = replica("s", "s", cpu=2).label("of", "x").spread(ZONE, labelled(of="x"))
+    other = replica("o", "o").label("of", "x")
+    mirror = mirror_of(node("n1", cpu=3), node("n2", cpu=1, zone="b"), replica("r", "r").label("of", "x").on("n1"))
+    assert nodes_of(placed(mirror, even, other)) == ["n1", "n2"]
+    assert nodes_of(placed(mirror, even)) == ["unschedulable"]
+
+
+def test_a_pod_that_is_tried_again_in_vain_keeps_what_was_said_of_it() -> None:
+    low = replica("low", "low", cpu=2).on("n1")
+    high = replica("h", "h", cpu=2).priority(5).spread(ZONE, labelled(app="h"))
+    outcomes = placed(mirror_of(node("n1"), node("n2", cpu=1), low), high, replica("other", "other"))
+    assert nodes_of(outcomes) == ["byPreemption", "n2"]
+    assert [each.name for each in outcomes[0].victims] == ["low"]
+
+
 def test_what_no_scheduler_is_known_for_or_none_tries_is_left_alone() -> None:
     mirror = mirror_of(node("n1"))
     devices = replace(pod_of(make_pod("d")), resource_claims=(PodResourceClaim("r", "c"),))
@@ -287,6 +307,19 @@ def test_orders_keep_priorities_and_over_several_of_them_chance_shows() -> None:
     assert found[small.uid].worst is found[small.uid].first
     never = over_orders([placed(mirror, replica("huge", cpu=9))])
     assert [each.placed for each in never.values()] == [Chance.NEVER]
+
+
+def test_the_pods_of_an_owner_come_in_their_order_and_those_that_never_preempt_at_last() -> None:
+    names = [f"{owner}{number}" for owner in "ab" for number in range(3)]
+    pods = [pod_of(replica(name, name[0])) for name in names]
+    late = pod_of(replica("late", "late").priority(9).preemption_policy("Never"))
+    seen = set()
+    for order in range(8):
+        found = [each.name for each in arrival([*pods[::-1], late], order)]
+        assert [name for name in found if name[0] == "a"] == names[:3]
+        assert found.index("late") == (0 if order == FIRST or order % 2 else 6)
+        seen.add(tuple(found))
+    assert len(seen) > 4
 
 
 def test_names_are_ranked_again_when_a_node_comes() -> None:

@@ -36,8 +36,8 @@ FAULTS: Final = (
     Fault(
         id="budget-of-no-pods-is-healthy",
         breaks="A budget that desires no healthy pod lets unready pods go without a disruption.",
-        old="            is_healthy=(status.current_healthy or 0) >= desired > 0,",
-        new="            is_healthy=(status.current_healthy or 0) >= desired,",
+        old="            wants_any=desired > 0,",
+        new="            wants_any=desired >= 0,",
         tests=("test_comes_again.py",),
     ),
     Fault(

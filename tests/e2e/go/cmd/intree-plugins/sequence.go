@@ -17,15 +17,23 @@ type placement struct {
 }
 
 // sequenceAnswer is `expected` of a case with a queue: its pods one after the other, each beside those before it, on the
-// first by name of the nodes with the highest score. What Reserve assumes holds for the pods after it.
+// first by name of the nodes with the highest score. What Reserve assumes holds for the pods after it. Pods that stay over
+// are tried again, until none of them finds a node: a scheduler's queue does so for those that a placed pod may help.
 func (c *cluster) sequenceAnswer(ctx context.Context) (object, error) {
-	placed := []placement{}
-	for _, pod := range c.testCase.Queue {
-		node, err := c.placed(ctx, pod)
-		if err != nil {
-			return nil, fmt.Errorf("pod %s: %w", pod.Name, err)
+	placed := make([]placement, len(c.testCase.Queue))
+	for changed := true; changed; {
+		changed = false
+		for at, pod := range c.testCase.Queue {
+			if placed[at].Node != "" {
+				continue
+			}
+			node, err := c.placed(ctx, pod)
+			if err != nil {
+				return nil, fmt.Errorf("pod %s: %w", pod.Name, err)
+			}
+			placed[at] = placement{pod.Namespace + "/" + pod.Name, node}
+			changed = changed || node != ""
 		}
-		placed = append(placed, placement{pod.Namespace + "/" + pod.Name, node})
 	}
 	return object{"placed": placed}, nil
 }
