@@ -51,12 +51,14 @@ def selector_of_text(option: str, text: str) -> Selector:
 def chosen_nodes(
     mirror: ClusterMirror, names: Sequence[str], selector: str = "", zone: str = "", *, may_be_all: bool = False
 ) -> list[str]:
-    """Return the names of the nodes that any of these choose, in alphabetical order.
+    """Return the names of the nodes that any of these choose: those of `names` as given, then the others by name.
 
+    kubectl takes the nodes of a drain in this order.
     Raises QuestionError for a name, a selector or a zone of no node, and if no node is left, unless they `may_be_all`.
     """
     nodes = {node.name: node for _, node in mirror.nodes}
-    found = {name.removeprefix("node/") for name in names}
+    given = [name.removeprefix("node/") for name in names]
+    found = {*given}
     unknown = sorted(found - nodes.keys())
     if unknown:
         raise QuestionError(f"no such node: {listed(unknown, _MAX_LISTED)}")
@@ -69,7 +71,7 @@ def chosen_nodes(
         found |= _of(nodes, lambda node: node.labels.get(ZONE) == zone, f"--zone {zone}: no node is in it{has}")
     if len(found) == len(nodes) and not may_be_all:
         raise QuestionError("all nodes are chosen, so that none is left for their pods")
-    return sorted(found)
+    return [*dict.fromkeys([*given, *sorted(found)])]
 
 
 def _of(nodes: Mapping[str, Node], has: Callable[[Node], bool], none: str) -> set[str]:

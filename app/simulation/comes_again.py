@@ -25,9 +25,8 @@ from core.explaining.remedy import TENTATIVE
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod, PodClaim
-from core.simulation.facts import Again, BudgetFacts, MirrorFacts, PodFacts
+from core.simulation.facts import STATEFUL, Again, BudgetFacts, MirrorFacts, PodFacts
 
-_STATEFUL: Final = "StatefulSet"
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _REVISIONS: Final = ("ReplicaSet", "ControllerRevision")
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
@@ -143,7 +142,7 @@ class ClusterFacts:
 
 def _suits_all(made: Pod) -> bool:
     """Return whether the owner's other pods come again alike, but for their names."""
-    is_of_name = made.controller is None or made.controller.kind == _STATEFUL or _INDEX in made.labels
+    is_of_name = made.controller is None or made.controller.kind == STATEFUL or _INDEX in made.labels
     has_own = any(isinstance(each, PodClaim) and each.ephemeral for each in made.volumes)
     return not (is_of_name or has_own or made.resource_claims)
 

@@ -24,7 +24,7 @@ from core.objects.pod import Pod
 from core.simulation.facts import Facts, Leaving, bring_claims, is_replaced, leave
 from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis, Move, Workload, move_of, owner_text, workloads
-from core.simulation.orders import Over, arrival, over_orders
+from core.simulation.orders import FIRST, Over, arrival, over_orders
 from core.simulation.placing import Outcome, Steps
 
 IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
@@ -172,7 +172,7 @@ class _Draining:
         """Return the pods of one round, and those that are left."""
         evicted, left = [], []
         charged: Counter[str] = Counter()
-        for pod in waiting:
+        for pod in waiting if self._order == FIRST else arrival(waiting, self._order):
             why = self._why_not(pod, charged)
             if why:
                 left.append(pod)

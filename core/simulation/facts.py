@@ -20,7 +20,8 @@ from core.objects.node import ZONE
 from core.objects.pod import NOT_WAITING, Pod, PodClaim
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
 
-_STATEFUL: Final = "StatefulSet"
+STATEFUL: Final = "StatefulSet"
+"""The kind whose pods keep their names."""
 
 
 class PodFacts(msgspec.Struct, frozen=True, gc=False):
@@ -100,7 +101,7 @@ class MirrorFacts:
 
 def is_replaced(pod: Pod) -> bool:
     """Return whether a pod is being deleted, so that its controller has made another one. A StatefulSet waits."""
-    return pod.terminating and (pod.controller is None or pod.controller.kind != _STATEFUL)
+    return pod.terminating and (pod.controller is None or pod.controller.kind != STATEFUL)
 
 
 def copy_of_pod(pod: Pod, suffix: str = "") -> Pod:

@@ -8,7 +8,8 @@ the odd ones mix owners, and the even ones mix all pods of a priority.
 Pods that come while the scheduler has nothing else to do are not sorted by priority. One that may preempt gets its
 place all the same. So in the even orders, pods that never preempt come last.
 
-The pods of an owner keep their order in all of them: replicas are alike, and a StatefulSet makes the lower ones first.
+Replicas that are alike keep their order in all of them, as nothing but the name depends on which one comes first. Those
+of a StatefulSet have their own volumes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.pod import Pod
 from core.preemption import NEVER
+from core.simulation.facts import STATEFUL
 from core.simulation.one_pod import Choose
 from core.simulation.placing import Outcome
 
@@ -70,7 +72,7 @@ def arrival(pods: Iterable[Pod], order: int) -> list[Pod]:
         random.shuffle(owners)
         turn = {owner: number for number, owner in enumerate(owners)}
         return sorted(by_owner, key=lambda pod: (-pod.priority, turn[_owner(pod)]))
-    keys = [(_rank(pod), _owner(pod)) for pod in by_owner]
+    keys = [(_rank(pod), _alike(pod)) for pod in by_owner]
     of_key: dict[tuple[float, tuple[str, str, str]], list[Pod]] = {}
     for key, pod in zip(keys, by_owner, strict=True):
         of_key.setdefault(key, []).append(pod)
@@ -86,6 +88,12 @@ def _rank(pod: Pod) -> float:
 def _owner(pod: Pod) -> tuple[str, str, str]:
     controller = pod.controller
     return (pod.namespace, "", pod.name) if controller is None else (pod.namespace, controller.kind, controller.name)
+
+
+def _alike(pod: Pod) -> tuple[str, str, str]:
+    """Return what is the same for pods that only names tell apart."""
+    owner = _owner(pod)
+    return (pod.namespace, "", pod.name) if owner[1] == STATEFUL else owner
 
 
 def _owner_first(pod: Pod) -> tuple[object, ...]:

@@ -61,7 +61,7 @@ class Controllers:
         """Make the owner of a workload, and return its pods."""
         owner = self._owner(workload)
         self.owners[owner["kind"], owner["metadata"]["name"]] = owner
-        pods = []
+        pods: list[Manifest] = []
         for index, (node, ready) in enumerate(zip(workload.places, self._ready(workload), strict=True)):
             name = f"{owner['metadata']['name']}-{index}"
             made = self._pod(owner, name, index)
@@ -188,9 +188,12 @@ class Controllers:
             }
             self._api.patch(f"{self._budgets_path}/{app}/status", {"status": status})
 
-    def evict(self, pod: Manifest) -> bool:
-        """Evict a pod as kubectl does. Return whether its budget lets it go."""
-        name = pod["metadata"]["name"]
+    def evict(self, names: Sequence[str]) -> list[str]:
+        """Evict pods at once, as kubectl does. Return those that their budgets let go."""
+        gone = self._api.at_once(self._is_evicted, names)
+        return [name for name, is_gone in zip(names, gone, strict=True) if is_gone]
+
+    def _is_evicted(self, name: str) -> bool:
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
         try:
             self._api.request("POST", f"{self._pods_path}/{name}/eviction", eviction)
@@ -206,20 +209,19 @@ class Controllers:
             taints = [*self._api.get(f"{NODES}/{name}")["spec"].get("taints", ()), _UNSCHEDULABLE]
             self._api.patch(f"{NODES}/{name}", {"spec": {"unschedulable": True, "taints": taints}})
 
-    def lose(self, names: Sequence[str]) -> None:
-        """Take nodes for dead, as the node lifecycle controller does, and delete their pods."""
+    def lose(self, names: Sequence[str], *, removed: bool) -> None:
+        """Take nodes for dead, as the node lifecycle controller does, or delete them, and delete their pods."""
+        gone = self.names_on(names)
         for name in names:
+            if removed:
+                self._api.delete(f"{NODES}/{name}")
+                continue
             conditions = [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]
             self._api.patch(f"{NODES}/{name}/status", {"status": {"conditions": conditions}})
             taints = self._api.get(f"{NODES}/{name}")["spec"].get("taints", [])
             taints += [{"key": _UNREACHABLE, "effect": effect} for effect in ("NoSchedule", "NoExecute")]
             self._api.patch(f"{NODES}/{name}", {"spec": {"taints": taints}})
-        self._api.at_once(self._api.delete, [f"{self._pods_path}/{each}" for each in self.names_on(names)])
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Delete the objects of nodes."""
-        for name in names:
-            self._api.delete(f"{NODES}/{name}")
+        self._api.at_once(self._api.delete, [f"{self._pods_path}/{each}" for each in gone])
 
     # Workloads
 

@@ -20,10 +20,10 @@ def cluster() -> ClusterMirror:
     ("names", "selector", "zone", "found"),
     [
         (["b1"], "", "", ["b1"]),
-        (["node/b1", "a1"], "", "", ["a1", "b1"]),
+        (["node/b1", "a1", "b1"], "", "", ["b1", "a1"]),  # as kubectl takes them
         ([], "rack=r1", "", ["a1", "b1"]),
         ([], "", "a", ["a1", "a2"]),
-        (["c1"], "rack=r2", "b", ["a2", "b1", "c1"]),
+        (["c1"], "rack=r2", "b", ["c1", "a2", "b1"]),
     ],
 )
 def test_nodes_by_name_selector_and_zone(names: list[str], selector: str, zone: str, found: list[str]) -> None:

@@ -102,6 +102,16 @@ def test_budgets_let_pods_go_in_rounds_while_others_make_up_for_them() -> None:
     assert drained(with_budgets(budget("web", 3, app="web")), "n1").rounds == 1
 
 
+def test_which_replica_of_a_stateful_set_its_budget_keeps_is_chance() -> None:
+    pods = [
+        make_pod(f"s-{at}").label("app", "web").owned_by("StatefulSet", "s", "s").requests(cpu=2) for at in range(2)
+    ]
+    mirror = mirror_of(node("n1", cpu=8), node("n2", cpu=1), *[each.on("n1") for each in pods])
+    mirror.apply(ClusterEvent("Add", budget("web", 1, app="web")))
+    assert [each.blocked for each in drained(mirror, "n1").pods] == [NO_BUDGET_LEFT, ""]
+    assert [each.blocked for each in drained(mirror, "n1", orders=9).pods] == [NO_BUDGET_LEFT] * 2
+
+
 def test_a_pod_without_a_place_ends_the_rounds_of_its_budget() -> None:
     found = drained(with_budgets(budget("web", 1, app="web"), room=1), "n1")
     assert [(each.round, each.blocked) for each in sorted(found.pods, key=lambda each: each.move.pod)] == [
@@ -152,9 +162,9 @@ def test_a_budget_that_is_whole_again_lets_unready_pods_go() -> None:
 def test_a_pod_without_a_place_gets_one_when_the_pod_in_its_way_has_gone(*, theirs: bool) -> None:
     waits, repels = replica("a", "a").node_selector({ZONE: "a"}).on("n1"), replica("b", "b", cpu=2).on("n2")
     if theirs:
-        repels.required_anti_affinity(term(ZONE, labelled(app="a")))
+        repels = repels.required_anti_affinity(term(ZONE, labelled(app="a")))
     else:
-        waits.required_anti_affinity(term(ZONE, labelled(app="b")))
+        waits = waits.required_anti_affinity(term(ZONE, labelled(app="b")))
     mirror = mirror_of(node("n1"), node("n2"), node("n3", cpu=1), node("n4", zone="b"), waits, repels)
     assert {name: each.move.node for name, each in by_name(drained(mirror, "n1")).items()} == {"a": ""}
     found = by_name(drained(mirror, "n1", "n2"))

@@ -78,7 +78,7 @@ def test_a_pod_that_waits_for_another_one_is_tried_again() -> None:
     first, second = attracted.priority(2), replica("b", "b").required_affinity(term(ZONE, labelled(app="c")))
     assert nodes_of(placed(mirror_of(node("n1", cpu=4)), first, second, replica("c", "c"))) == ["n1"] * 3
     even = replica("s", "s", cpu=2).label("of", "x").spread(ZONE, labelled(of="x"))
-    other = replica("o", "o").label("of", "x")
+    other = replica("o", "o").label("of", "x").node_selector({ZONE: "b"})
     mirror = mirror_of(node("n1", cpu=3), node("n2", cpu=1, zone="b"), replica("r", "r").label("of", "x").on("n1"))
     assert nodes_of(placed(mirror, even, other)) == ["n1", "n2"]
     assert nodes_of(placed(mirror, even)) == ["unschedulable"]
@@ -309,17 +309,21 @@ def test_orders_keep_priorities_and_over_several_of_them_chance_shows() -> None:
     assert [each.placed for each in never.values()] == [Chance.NEVER]
 
 
-def test_the_pods_of_an_owner_come_in_their_order_and_those_that_never_preempt_at_last() -> None:
+def test_alike_pods_come_in_their_order_and_those_that_never_preempt_at_last() -> None:
     names = [f"{owner}{number}" for owner in "ab" for number in range(3)]
     pods = [pod_of(replica(name, name[0])) for name in names]
+    sets = set[tuple[str, ...]]()
+    pods += [pod_of(make_pod(f"s-{number}").owned_by("StatefulSet", "s", "s")) for number in range(2)]
     late = pod_of(replica("late", "late").priority(9).preemption_policy("Never"))
     seen = set()
     for order in range(8):
         found = [each.name for each in arrival([*pods[::-1], late], order)]
         assert [name for name in found if name[0] == "a"] == names[:3]
-        assert found.index("late") == (0 if order == FIRST or order % 2 else 6)
+        sets.add(tuple(name for name in found if name[0] == "s"))
+        assert found.index("late") == (0 if order == FIRST or order % 2 else len(pods))
         seen.add(tuple(found))
     assert len(seen) > 4
+    assert len(sets) == 2
 
 
 def test_names_are_ranked_again_when_a_node_comes() -> None:
