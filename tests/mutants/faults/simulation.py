@@ -71,8 +71,8 @@ FAULTS: Final = (
     Fault(
         id="budget-recovers-without-a-pod",
         breaks="A budget lets the next pod go though the last one has no place yet.",
-        old="if outcome.is_placed and budget:",
-        new="if budget:",
+        old="        for pod in placed:\n            self._count(pod, 1)",
+        new="        for each in outcomes:\n            self._count(each.pod, 1)",
         tests=("core/simulation/test_drain.py",),
     ),
     Fault(
@@ -106,8 +106,8 @@ FAULTS: Final = (
     Fault(
         id="priorities-arrive-mixed",
         breaks="A less important pod is placed first.",
-        old="return sorted(by_owner, key=lambda pod: -pod.priority)\n\n\ndef _owner(",
-        new="return by_owner\n\n\ndef _owner(",
+        old="return sorted(by_owner, key=lambda pod: (-pod.priority, turn[_owner(pod)]))",
+        new="return sorted(by_owner, key=lambda pod: turn[_owner(pod)])",
         tests=("core/simulation/test_placing.py",),
     ),
     Fault(
