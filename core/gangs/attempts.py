@@ -203,20 +203,27 @@ class Attempts:
     def place(self, fork: Fork, classes: Sequence[MemberClass], max_steps: int) -> Steps[Shortfall | None]:
         """Suppose all members on nodes; or none, and return why. The search back takes at most `max_steps`.
 
-        The cache has to follow the fork.
+        The cache has to follow the fork. Nothing is proved of members whose claims take volumes: which one a member
+        takes depends on their order, and the search does not try all orders for that.
         """
         begin = fork.savepoint()
         shortfall = yield from self.greedy(fork, classes)
         if shortfall is None:
             return None
         fork.revert_to(begin)
-        if greedy_is_exact(classes):
+        takes_volumes = any(
+            plugin.reserves_for(self.mirror, each.pods[0])
+            for each in classes
+            if each.pods[0].volumes
+            for plugin in self.profile.plugins
+        )
+        if greedy_is_exact(classes) and not takes_volumes:
             return shortfall._replace(is_proved=True)
         found = yield from self._search(fork, classes, max_steps)
         if found:
             return None
         fork.revert_to(begin)
-        return shortfall._replace(is_proved=found is False)
+        return shortfall._replace(is_proved=found is False and not takes_volumes)
 
     def ordered(self, classes: Sequence[MemberClass]) -> Steps[list[MemberClass]]:
         """Return the classes, with the nodes that fit while no member has one, those with the fewest nodes first.

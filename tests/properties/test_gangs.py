@@ -10,18 +10,26 @@ import msgspec
 from hypothesis import example, given, note
 from hypothesis import strategies as st
 
+from core.events import ClusterEvent, Object
 from core.framework.evaluation import FreshEvaluation
 from core.gangs.attempts import Shortfall
 from core.gangs.placing import Gang
 from core.gangs.unit import SchedulingStatus
 from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import Fork
+from core.objects.affinity import NodeSelector, NodeSelectorTerm
 from core.objects.groups import Packing, PackingWay
+from core.objects.kinds import ControllerRef
+from core.objects.labels import Operator, Requirement
 from core.objects.pod import Pod
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
 from core.profile import full_profile
 from core.scheduling_cycle import filter_nodes
+from core.simulation.one_pod import place_on
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
 from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, place_gang, placer
+from tests.core.gangs.test_volumes import STATIC
 from tests.core.mirror.audit import audit
 
 PROFILE: Final = full_profile()
@@ -43,6 +51,8 @@ TEMPLATES: Final[Sequence[PodBuilder]] = (
     _BARE.label("app", "b").spread(HOSTNAME, _B, max_skew=2),
     _BARE.image("i").host_port(80),
     _BARE.node_selector({ZONE: "b"}).requests(cpu=2),
+    _BARE.requests(cpu=1).volume({"name": "data", "ephemeral": {"volumeClaimTemplate": {}}}),
+    _BARE.node_selector({ZONE: "b"}).volume({"name": "data", "ephemeral": {"volumeClaimTemplate": {}}}),
 )
 """What members are made of."""
 
@@ -53,14 +63,35 @@ class World(msgspec.Struct, frozen=True):
     nodes: Sequence[NodeBuilder]
     placed: Sequence[PodBuilder]
     gang: Sequence[int]
+    volumes: Sequence[Sequence[str]] = ()
+    """Zones from which each volume can be reached, which waits for a member with a claim."""
 
     def mirror(self) -> ClusterMirror:
         """Make the cluster."""
-        return mirror_of(*self.nodes, *self.placed)
+        mirror = mirror_of(*self.nodes, *self.placed)
+        volumes, claims = map(volume, range(len(self.volumes)), self.volumes), map(claim, range(len(self.gang)))
+        objects: tuple[Object, ...] = (STATIC, *volumes, *claims)
+        for each in objects:
+            mirror.apply(ClusterEvent("Add", each))
+        return mirror
 
     def members(self) -> list[Pod]:
         """Make the gang."""
         return [pod_of(named(TEMPLATES[template], f"m{at}")) for at, template in enumerate(self.gang)]
+
+
+def volume(number: int, zones: Sequence[str]) -> PersistentVolume:
+    there = NodeSelector((NodeSelectorTerm((Requirement(ZONE, Operator.IN, tuple(zones)),)),))
+    return PersistentVolume(
+        name=f"v{number}", storage_class="static", capacity=1 + number, phase="Available", node_affinity=there
+    )
+
+
+def claim(number: int) -> PersistentVolumeClaim:
+    owner = ControllerRef("Pod", f"m{number}", f"default/m{number}")
+    return PersistentVolumeClaim(
+        namespace="default", name=f"m{number}-data", storage_class="static", requested=1, controller=owner
+    )
 
 
 def named(template: PodBuilder, name: str) -> PodBuilder:
@@ -81,10 +112,19 @@ def worlds(draw: st.DrawFn) -> World:
         for number in range(draw(st.integers(0, 3)))
     ]
     kinds = draw(st.lists(st.integers(0, len(TEMPLATES) - 1), min_size=1, max_size=3))
-    return World(nodes, placed, draw(st.lists(st.sampled_from(kinds), min_size=2, max_size=5)))
+    gang = draw(st.lists(st.sampled_from(kinds), min_size=2, max_size=5))
+    zones = st.lists(st.sampled_from("abc"), min_size=1, max_size=2, unique=True)
+    return World(nodes, placed, gang, draw(st.lists(zones, max_size=4)))
+
+
+ONE_EACH: Final = tuple(
+    make_node(f"n{number}").label(HOSTNAME, f"n{number}").label(ZONE, "ab"[number]).allocatable(cpu=1, pods=1)
+    for number in range(2)
+)
 
 
 @given(worlds())
+@example(World(ONE_EACH, (), (14, 15), ("ab", "b")))  # the second one, if it goes first, takes the volume of the first
 def test_what_is_placed_can_be_placed_one_by_one_and_what_is_refused_not_at_all(world: World) -> None:
     mirror, members = world.mirror(), world.members()
     found = place_gang(placer(mirror), Gang(members, max_steps=2_000))
@@ -103,10 +143,11 @@ def replay(mirror: ClusterMirror, members: Sequence[Pod], placement: Mapping[str
     """Place members one by one where they were placed, each by the ordinary filters, afresh."""
     by_uid = {pod.uid: pod for pod in members}
     assert placement.keys() == by_uid.keys()
-    for uid, node in placement.items():
-        note(f"{uid} on {node}")
-        assert node in fitting(mirror, by_uid[uid])
-        mirror.assume(by_uid[uid], node, 0.0)
+    with mirror.fork() as fork:
+        for uid, node in placement.items():
+            note(f"{uid} on {node}")
+            assert node in fitting(mirror, by_uid[uid])
+            place_on(mirror, fork, PROFILE, by_uid[uid], node)
 
 
 def fitting(mirror: ClusterMirror, pod: Pod) -> list[str]:
@@ -138,7 +179,7 @@ def test_an_attempt_in_parts_is_right_though_the_cluster_changes_between_them(
             change()
         assert audit(mirror) == []
         if not isinstance(found, Shortfall):
-            replay(mirror_of(*world.nodes, *others), members, found)
+            replay(msgspec.structs.replace(world, placed=others).mirror(), members, found)
             return
         assert not mirror.assumed
         failed = found
@@ -192,30 +233,28 @@ def can_be_placed(
     mirror: ClusterMirror, kinds: Sequence[int], members: Sequence[Pod], within: Collection[str] | None = None
 ) -> bool:
     """Try every member on every node in every order; members of one template stand for each other."""
-    seen: set[frozenset[tuple[tuple[int, str], int]]] = set()
-    path: list[tuple[int, str]] = []
+    seen: set[object] = set()
 
-    def tried() -> bool:
-        state = frozenset(Counter(path).items())
+    def tried(fork: Fork) -> bool:
+        claims = frozenset((each.name, each.claim is None) for each in mirror.objects(PersistentVolume).values())
+        state = frozenset(Counter((kinds[int(pod.name[1:])], pod.node_name) for pod in fork.placed).items()), claims
         if state in seen:
             return False
         seen.add(state)
-        left = {kinds[at]: at for at, pod in enumerate(members) if not mirror.is_assumed(pod.uid)}
-        if not left:
-            return True
-        for kind, at in left.items():
+        left = {kinds[at]: at for at, pod in enumerate(members) if not mirror.is_mirrored(pod.uid)}
+        for at in left.values():
             for node in fitting(mirror, members[at]):
                 if within is not None and node not in within:
                     continue
-                mirror.assume(members[at], node, 0.0)
-                path.append((kind, node))
-                if tried():
+                savepoint = fork.savepoint()
+                place_on(mirror, fork, PROFILE, members[at], node)
+                if tried(fork):
                     return True
-                path.pop()
-                mirror.forget(members[at].uid)
-        return False
+                fork.revert_to(savepoint)
+        return not left
 
-    return tried()
+    with mirror.fork() as fork:
+        return tried(fork)
 
 
 class Life:

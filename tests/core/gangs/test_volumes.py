@@ -66,7 +66,7 @@ def test_one_volume_is_not_enough_for_two_members(way: PackingWay) -> None:
     mirror = cluster([node("n0"), node("n1")], local("v"), claim("a"), claim("b"))
     found = placed(mirror, claiming("a"), claiming("b"), packing=Packing(way))
     assert isinstance(found, Shortfall)
-    assert (found.placed, found.pod.name, found.is_proved) == (1, "b", True)
+    assert (found.placed, found.pod.name, found.is_proved) == (1, "b", False)
     assert found.verdicts.status(0).reasons == ("node(s) didn't find available persistent volumes to bind",)
     assert not mirror.assumed
 

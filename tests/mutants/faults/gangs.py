@@ -29,6 +29,13 @@ FAULTS: Final = (
         tests=("core/gangs/test_volumes.py", "core/mirror/test_what_if.py"),
     ),
     Fault(
+        id="a-refusal-for-volumes-is-a-proof",
+        breaks="A gang is said to fit in no way though its members would in another order, which take other volumes.",
+        old="is_proved=found is False and not takes_volumes)",
+        new="is_proved=found is False)",
+        tests=("properties/test_gangs.py",),
+    ),
+    Fault(
         id="attempts-give-each-other-hope",
         breaks="Gangs that lack volumes are tried without end, because each attempt reserves some.",
         old="        self._others.count = others  # volumes that were reserved and given back are no change\n",
