@@ -45,7 +45,7 @@ class DeviceRanking:
     def of(self, evaluation: Evaluation) -> tuple[Profile, Evaluation]:
         """Return the profile and the evaluation to choose a node for a pod with. The filters are always the same."""
         pod = evaluation.pod
-        if not pod.resource_claims and not (self._counting and pod.extended_requests):
+        if not pod.resource_claims and not (self._counting and pod.demand.extended_requests):
             return self._profile, evaluation
         if not self._are_known(evaluation.mirror, pod):
             return self._profile, evaluation

@@ -51,7 +51,7 @@ Object: TypeAlias = (
     | SchedulingGroup
     | NodeMetrics
 )
-"""Each has `name`, `full_name` (its key within its kind), `uid` and `resource_version`."""
+"""Each has `namespace`, or an empty one, `name`, `full_name` (its key within its kind), `uid`, `resource_version`."""
 Kind: TypeAlias = type[Object]
 
 

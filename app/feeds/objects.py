@@ -74,31 +74,30 @@ class KnownObjects:
 
     def put(self, stored: Object) -> None:
         """Apply an added or modified object."""
-        name = stored.full_name
-        known = self._named(name)
+        known = self._objects.get(stored.namespace, {}).get(stored.name)
         if known is None:
             self._apply(ClusterEvent("Add", stored))
             self._number += 1
         elif known.uid != stored.uid:
             # The object was deleted and created again under the same name, and the deletion was missed.
-            self.drop(name)
+            self.drop(known.full_name)
             self._apply(ClusterEvent("Add", stored))
             self._number += 1
         elif stored.resource_version and known.resource_version == stored.resource_version:
             return  # keep the known object, or there would be two of each object after a list
         else:
             self._apply(ClusterEvent("Update", stored))
-        self._objects.setdefault(name.rpartition("/")[0], {})[stored.name] = stored
+        self._objects.setdefault(stored.namespace, {})[stored.name] = stored
 
     def drop(self, full_name: str, uid: str = "") -> None:
         """Apply a deletion. With a uid, only if the known object has it. `apply` gets the object's last known state."""
         known = self._named(full_name)
         if known is not None and uid in {"", known.uid}:
             self._apply(ClusterEvent("Delete", known))
-            namespace = full_name.rpartition("/")[0]
-            del self._objects[namespace][known.name]
-            if not self._objects[namespace]:
-                del self._objects[namespace]
+            of_namespace = self._objects[known.namespace]
+            del of_namespace[known.name]
+            if not of_namespace:
+                del self._objects[known.namespace]
             self._number -= 1
 
     def drop_predecessor(self, full_name: str, uid: str) -> None:

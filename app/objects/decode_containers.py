@@ -8,9 +8,10 @@ features that a node must declare. The table of releases lists the features of e
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from app.objects.decode import (
     NULL,
@@ -20,19 +21,15 @@ from app.objects.decode import (
     Wire,
     WireAmounts,
     amounts_of,
-    decoding,
     decoding_field,
     nullable,
     quantity_of,
 )
 from app.objects.decode_groups import condition_of
-from core.objects.pod import ALL_ADDRESSES, NO_FEATURES, NO_HOST_PORTS, HostPort, normalized_image_name
+from core.objects.pod import ALL_ADDRESSES, NO_FEATURES, NO_HOST_PORTS, Demand, HostPort, normalized_image_name
 from core.objects.pod_requests import (
     Amounts,
     Container,
-    ExtendedRequests,
-    Origins,
-    PodLoad,
     PodResources,
     Resources,
     extended_requests,
@@ -46,7 +43,6 @@ from core.objects.pod_requests import (
 from core.releases.release import MOUNT_OPTIONS, RESTART_ALL, USERS_OF_HOST, ClaimedResources, RequestCounting
 
 _MEMO_ENTRIES: Final = 8192
-_MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time, so the memo has at most 32 MiB of keys
 _COUNTING: Final = RequestCounting()
 """The default counting of requests. If a release counts a pod differently, the mirror counts again (`counted`)."""
 _CLAIMS: Final = "status.nodeAllocatableResourceClaimStatuses"
@@ -138,7 +134,7 @@ class _VolumeMount(Wire, omit_defaults=True):
 class WireContainer(Wire, omit_defaults=True):
     """The fields of a v1.Container that concern its node.
 
-    `needed_features` reads the last two. They are left out of the JSON that identifies equal demands.
+    `needed_features` reads the last two.
     """
 
     name: str | None = None
@@ -174,39 +170,55 @@ class WireContainers(Wire, array_like=True):
     claim_statuses: msgspec.Raw
 
 
-class Demand(msgspec.Struct, frozen=True, gc=False):
-    """The demands of a pod's containers on its node. Pods with equal demands mostly share one value.
-
-    `resources` is None if every release counts the requests alike.
-    """
+class Asked(NamedTuple):
+    """What a pod's containers ask of its node, as fields of Pod. Pods that ask alike mostly share one value."""
 
     requests: Mapping[str, int]
-    non_zero_requests: tuple[int, int]
-    scored_requests: tuple[int, int]
-    load: PodLoad
-    origins: Origins
-    extended: tuple[ExtendedRequests, ...]
     best_effort: bool
-    host_ports: frozenset[HostPort]
-    images: tuple[str, ...]
-    resources: PodResources | None = None
+    demand: Demand
 
 
-_containers_decoder: Final = msgspec.json.Decoder(WireContainers)
 _resources_decoder: Final = nullable(WireResources)
 _ports_decoder: Final = nullable(list[_ContainerPort])
-_encoder: Final = msgspec.json.Encoder()
 
 
-def demand_of(wire: WireContainers) -> Demand:
-    """Return the demands of a pod. Raises DecodeError, with the field, for an invalid quantity or port."""
-    raw = _encoder.encode(wire)
-    return _memoised_demand(raw) if len(raw) <= _MEMO_BYTES else _parse_demand(raw)
+def asked_of(wire: WireContainers, features: frozenset[str], *, shared: bool) -> Asked:
+    """Return what a pod asks of its node, which has to declare the features.
 
-
-def _parse_demand(raw: bytes) -> Demand:
-    wire = decoding(_containers_decoder.decode, raw)
+    `shared`: pods that ask alike get one value. Raises DecodeError, with the field, for an invalid quantity or port.
+    """
     containers, init_containers = wire.containers or [], wire.init_containers or []
+    pod = _resources_of(wire, containers, init_containers)
+    demand = Demand(
+        non_zero_requests=non_zero_requests(pod, _COUNTING),
+        scored_requests=scored_requests(pod),
+        load=pod_load(pod),
+        origins=origins(pod, [each.name or "" for each in init_containers]),
+        extended_requests=extended_requests(pod),
+        host_ports=_host_ports(containers, init_containers),
+        images=tuple(sorted(normalized_image_name(each.image or "") for each in (*containers, *init_containers))),
+        needed_features=features,
+    )
+    make = _shared_asked if shared else _asked
+    found = make(tuple(pod_requests(pod, _COUNTING).items()), is_best_effort(pod), demand)
+    return found if pod.counts_alike else found._replace(demand=replace(found.demand, resources=pod))
+
+
+def _asked(
+    requests: tuple[tuple[str, int], ...],
+    best_effort: bool,  # noqa: FBT001 - a plain value
+    demand: Demand,
+) -> Asked:
+    return Asked(dict(requests), best_effort, demand)
+
+
+# JSON with different container names or statuses mostly gives the same result.
+_shared_asked = lru_cache(maxsize=_MEMO_ENTRIES)(_asked)
+
+
+def _resources_of(
+    wire: WireContainers, containers: Sequence[WireContainer], init_containers: Sequence[WireContainer]
+) -> PodResources:
     statuses = {
         status.name: (status, f"status.{member}[{index}]")
         for member, listed in (
@@ -215,7 +227,7 @@ def _parse_demand(raw: bytes) -> Demand:
         )
         for index, status in enumerate(listed or ())
     }
-    pod = PodResources(
+    return PodResources(
         containers=[
             _container(container, f"spec.containers[{index}]", statuses) for index, container in enumerate(containers)
         ],
@@ -232,32 +244,6 @@ def _parse_demand(raw: bytes) -> Demand:
         pod_level_reported=wire.pod_level_status != NULL,
         claimed={} if wire.claim_statuses == NULL else claimed_of(wire.claim_statuses),
     )
-    requested_by = origins(pod, [each.name or "" for each in init_containers])
-    demand = _shared_demand if len(raw) <= _MEMO_BYTES else _new_demand
-    found = demand(
-        tuple(pod_requests(pod, _COUNTING).items()),
-        (non_zero_requests(pod, _COUNTING), scored_requests(pod), pod_load(pod), requested_by, extended_requests(pod)),
-        is_best_effort(pod),
-        _host_ports(containers, init_containers),
-        tuple(sorted(normalized_image_name(each.image or "") for each in (*containers, *init_containers))),
-    )
-    return found if pod.counts_alike else msgspec.structs.replace(found, resources=pod)
-
-
-def _new_demand(
-    requests: tuple[tuple[str, int], ...],
-    scoring: tuple[tuple[int, int], tuple[int, int], PodLoad, Origins, tuple[ExtendedRequests, ...]],
-    best_effort: bool,  # noqa: FBT001 - a plain value
-    host_ports: frozenset[HostPort],
-    images: tuple[str, ...],
-) -> Demand:
-    return Demand(dict(requests), *scoring, best_effort, host_ports, images)
-
-
-# JSON with different container names or statuses mostly gives the same result.
-_shared_demand = lru_cache(maxsize=_MEMO_ENTRIES)(_new_demand)
-
-_memoised_demand = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_demand)
 
 
 def _container(
@@ -311,7 +297,7 @@ def _amounts(raw: msgspec.Raw, field: str) -> Amounts | None:
 def needed_features(
     wire: WireContainers, ephemeral_containers: list[WireContainer] | None, *, users_of_host: bool
 ) -> frozenset[str]:
-    """Return the features that a pod needs, and clear the fields that they come from.
+    """Return the features that a pod needs.
 
     `users_of_host`: the pod has the host's network and its own user namespace.
     """
@@ -324,6 +310,4 @@ def needed_features(
         USERS_OF_HOST: users_of_host,
         MOUNT_OPTIONS: any(mount.bind_mount_options for each in every for mount in each.volume_mounts or ()),
     }
-    for each in every:
-        each.volume_mounts = each.restart_policy_rules = None
     return frozenset(feature for feature, is_needed in needed.items() if is_needed) or NO_FEATURES

@@ -1,6 +1,5 @@
 """JSON of a v1.Pod to the core's value."""
 
-from collections.abc import Mapping
 from functools import lru_cache
 from sys import intern
 from typing import Annotated, Any, Final
@@ -27,7 +26,7 @@ from app.objects.decode_containers import (
     WireContainers,
     WireContainerStatus,
     WireResources,
-    demand_of,
+    asked_of,
     needed_features,
 )
 from app.objects.decode_groups import EMPTY_CONDITION, WireCondition, condition_of, membership_of
@@ -169,17 +168,16 @@ def decode_pod(raw: Json) -> Pod:
     spec = wire.spec or _EMPTY_SPEC
     status = wire.status or _EMPTY_STATUS
     namespace = intern(metadata.namespace or "default")
-    labels = labels_of(metadata.labels)
     pod = replace(
         _pod_of(namespace, spec, status, metadata.owner_references),
         uid=metadata.uid or f"{namespace}/{name}",
         name=name,
-        labels=labels,
+        labels=labels_of(metadata.labels),
         node_name=intern(spec.node_name or ""),
         resource_version=metadata.resource_version or "",
         start_time=intern(status.start_time or ""),
     )
-    own = _own_fields(name, labels, metadata, spec, status)
+    own = _own_fields(pod, metadata, spec, status)
     return replace(pod, **own) if own else pod
 
 
@@ -226,49 +224,39 @@ def _parse_template(raw: bytes) -> Pod:
     namespace, affinity = intern(wire.namespace), bytes(wire.affinity)
     pods, nodes = affinity_of(namespace, affinity), node_affinity_of(affinity, wire.node_selector)
     features = needed_features(wire.containers, wire.ephemeral_containers, users_of_host=wire.users_of_host)
-    demand = demand_of(wire.containers)
+    asked = asked_of(wire.containers, features, shared=len(raw) <= _TEMPLATE_BYTES)
     controller = controller_of(wire.owner_references)
     return Pod(
         "",
         namespace,
         "",
         affinity=pods,
-        requests=demand.requests,
-        best_effort=demand.best_effort,
+        requests=asked.requests,
+        best_effort=asked.best_effort,
         controller=controller,
-        non_zero_requests=demand.non_zero_requests,
-        scored_requests=demand.scored_requests,
+        demand=asked.demand,
         tolerations=tolerations_of(wire.tolerations),
         node_affinity=nodes,
-        host_ports=demand.host_ports,
-        images=demand.images,
         spread=topology_spread_of(wire.spread),
         priority=wire.priority or 0,
         preemption_policy=intern(wire.preemption_policy or ""),
         scheduler_name=intern(wire.scheduler_name or ""),
         scheduling_group=_scheduling_group(namespace, wire),
-        resources=demand.resources,
-        needed_features=features,
-        load=demand.load,
         of_daemon_set=controller is not None and controller.kind == "DaemonSet",
-        origins=demand.origins,
-        extended_requests=demand.extended,
     )
 
 
 _memoised_template: Final = lru_cache(maxsize=_TEMPLATES)(_parse_template)
 
 
-def _own_fields(
-    name: str, labels: Mapping[str, str], metadata: _PodMetadata, spec: _PodSpec, status: _PodStatus
-) -> dict[str, Any]:
+def _own_fields(pod: Pod, metadata: _PodMetadata, spec: _PodSpec, status: _PodStatus) -> dict[str, Any]:
     """Return the fields that few pods have, and that a pod shares with no other."""
     own: dict[str, Any] = {}
     if spec.volumes:
-        if volumes := volumes_of(name, spec.volumes):
+        if volumes := volumes_of(pod.name, spec.volumes):
             own["volumes"] = volumes
         if images := image_volumes_of(spec.volumes):
-            own["image_volumes"] = images
+            own["demand"] = replace(pod.demand, image_volumes=images)
     if not spec.node_name:
         own["waiting"] = _waiting(metadata, spec, status)
     if status.phase in _TERMINAL_PHASES:
@@ -279,7 +267,7 @@ def _own_fields(
         own["nominated_node_name"] = intern(status.nominated_node_name)
     if spec.resource_claims:
         own["resource_claims"] = _resource_claims(spec.resource_claims, status)
-    if (group := membership_of(labels, metadata.annotations)) is not None:
+    if (group := membership_of(pod.labels, metadata.annotations)) is not None:
         own["group"] = group
     return own
 

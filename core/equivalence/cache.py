@@ -93,7 +93,9 @@ class EquivalenceCache:
         on_mismatch: OnMismatch = lambda _: None,
         clock: Clock = lambda: 0.0,
     ) -> None:
-        """Listen to the mirror. Raises ClassFieldError for a plugin that declares a field that pods do not have.
+        """Listen to the mirror from the first class on, so that the first list of pods costs nothing here.
+
+        Raises ClassFieldError for a plugin that declares a field that pods do not have.
 
         `clock` gives the time of a class's last request, for reports only.
         """
@@ -112,7 +114,7 @@ class EquivalenceCache:
         self._ranker: Ranker | None = None
         self._on_mismatch = on_mismatch
         self._clock = clock
-        mirror.listen(self)
+        self._listens = False
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -226,6 +228,10 @@ class EquivalenceCache:
         return entry
 
     def _added(self, key: ClassKey, pod: Pod) -> ClassEntry:
+        if not self._listens:
+            self._listens = True
+            self.validities.grow(self._mirror.nodes.extent)
+            self._mirror.listen(self)
         entry = ClassEntry(key, pod, self._classifier.representative(self._mirror, pod), self._clock())
         if entry.hash in self._evicted:
             del self._evicted[entry.hash]

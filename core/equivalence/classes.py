@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from core.equivalence.ranking import NO_SLOTS, Ranking
 from core.equivalence.rows import FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
@@ -19,7 +20,7 @@ from core.framework.interface import AnyFilter, AnyScore, Code, Plugin, Status, 
 from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
 from core.mirror.topology import IntpArray
-from core.objects.pod import Pod, PodClaim
+from core.objects.pod import Demand, Pod, PodClaim
 
 Mode: TypeAlias = Literal["controller", "spec"]
 
@@ -33,7 +34,12 @@ class ClassKey(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """What else the class depends on: see `Classifier.bound`."""
 
 
-_ALL_FIELDS: Final = tuple(Pod.__struct_fields__)
+_DEMAND: Final = "demand."
+ALL_FIELDS: Final = (
+    *(field for field in Pod.__struct_fields__ if field != "demand"),
+    *(f"{_DEMAND}{field}" for field in Demand.__struct_fields__),
+)
+"""What a plugin may declare: `requests`, `demand.images`."""
 _BLANK: Final = Pod(uid="", namespace="", name="")
 _HASH_BYTES: Final = 8
 
@@ -54,16 +60,16 @@ class Classifier:
         self._mode = mode
         for plugin in self._plugins:
             for field in plugin.class_fields:
-                if field not in _ALL_FIELDS:
+                if field not in ALL_FIELDS:
                     raise ClassFieldError(f"{plugin.name}: pods have no field {field}")
         declared = {field for plugin in self._plugins for field in plugin.class_fields}
-        self.fields: Final = tuple(field for field in _ALL_FIELDS if field in declared)
+        self.fields: Final = tuple(field for field in ALL_FIELDS if field in declared)
         """The fields that any enabled plugin reads, in the order of the Pod."""
         self._referring = [each for each in self._plugins if type(each).references is not Plugin.references]
         self._reads_volumes = "volumes" in declared
         self._knowing = [each for each in self._plugins if type(each).knows_each is not Plugin.knows_each]
         self._read = attrgetter(*self.fields, "controller")  # at least two fields, so that it returns a tuple
-        self._mappings = [at for at, field in enumerate(self.fields) if isinstance(getattr(_BLANK, field), Mapping)]
+        self._mappings = [at for at, field in enumerate(self.fields) if isinstance(attrgetter(field)(_BLANK), Mapping)]
 
     def key(self, mirror: ClusterMirror, pod: Pod) -> ClassKey | None:
         """Return the class of a pod, or None if it has no class and is evaluated afresh."""
@@ -113,10 +119,11 @@ class Classifier:
         So a plugin that reads an undeclared field finds it blank at the first request already, not only in a cached
         result.
         """
-        known = {field: getattr(pod, field) for field in self.fields}
+        known = {field: attrgetter(field)(pod) for field in self.fields}
+        demand = {field.removeprefix(_DEMAND): known.pop(field) for field in self.fields if field.startswith(_DEMAND)}
         if self._identity(mirror, pod) is not None:
             known |= {"uid": pod.uid, "name": pod.name}
-        return msgspec.structs.replace(_BLANK, **known)
+        return replace(_BLANK, **known, demand=replace(_BLANK.demand, **demand))
 
 
 def equivalence_hash(key: ClassKey) -> int:

@@ -78,9 +78,7 @@ class Validities:
         self.now += 1
         before, after = change.before, change.after
         if capacity > self.capacity:
-            self.capacity = capacity
-            for validity in self.of.values():
-                validity.grow(capacity)
+            self.grow(capacity)
         if isinstance(change, PodChange):
             kind: Kind = Pod
             slot = touched = change.slot  # a counter may have changed, too
@@ -97,6 +95,12 @@ class Validities:
                 validity.counts[counted] += 1
                 touched = slot
         self._slots.append(touched)
+
+    def grow(self, capacity: int) -> None:
+        """Extend every validity to `capacity` slots."""
+        self.capacity = max(self.capacity, capacity)
+        for validity in self.of.values():
+            validity.grow(capacity)
 
     def slots_since(self, as_of: int) -> Collection[int] | None:
         """Return the slots with an invalid cell or a changed pod after a time, or None if the time is too long ago."""

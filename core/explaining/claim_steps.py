@@ -205,7 +205,7 @@ def free_claims(mirror: ClusterMirror, fork: Fork, pod: Pod) -> None:
     stored = mirror.objects(ResourceClaim)
     named = [stored.get(f"{pod.namespace}/{each.claim}") for each in pod.resource_claims]
     claims = {each.full_name: each for each in named if each is not None}
-    if pod.extended_requests:
+    if pod.demand.extended_requests:
         claims |= {each.full_name: each for each in stored.values() if each.for_extended and is_made_for(each, pod)}
     for claim in claims.values():
         left = tuple(uid for uid in claim.reserved_for if uid != pod.uid)

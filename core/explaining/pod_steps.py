@@ -91,7 +91,8 @@ class LowerRequest(Changing, frozen=True, gc=False):
 
     def changed(self, pod: Pod) -> Pod:
         """Return a pod with the lower request."""
-        return replace(pod, requests={**pod.requests, self.resource: self.to}, resources=None)
+        demand = replace(pod.demand, resources=None)
+        return replace(pod, requests={**pod.requests, self.resource: self.to}, demand=demand)
 
 
 class TolerateTaint(Changing, frozen=True, gc=False):

@@ -258,7 +258,13 @@ class FitChecks:
 def _entries(pod: Pod) -> int:
     """Count the work of the predicates that run at each check."""
     affinity = pod.affinity
-    lists = (affinity.required_affinity, affinity.required_anti_affinity, pod.spread, pod.host_ports, pod.volumes)
+    lists = (
+        affinity.required_affinity,
+        affinity.required_anti_affinity,
+        pod.spread,
+        pod.demand.host_ports,
+        pod.volumes,
+    )
     return sum(map(len, lists)) + len(pod.requests)
 
 

@@ -271,7 +271,7 @@ class _Rooms:
             most[~each.fitting.take(nodes.slots)] = 0
         elif each.nodes is not None:
             most[~np.isin(nodes.slots, each.nodes.slots)] = 0
-        return np.minimum(most, 1) if pod.host_ports or _is_alone_on_its_node(pod, attempts) else most
+        return np.minimum(most, 1) if pod.demand.host_ports or _is_alone_on_its_node(pod, attempts) else most
 
 
 def _is_alone_on_its_node(pod: Pod, attempts: Attempts) -> bool:

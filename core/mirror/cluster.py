@@ -78,6 +78,8 @@ class ClusterMirror:
         self.scheduling_groups = SchedulingGroups()
         """The groups that kube-scheduler schedules together, with all their members."""
         self._assumed = AssumedPods(assumed_pod_ttl)
+        self.assumed: Mapping[str, AssumedPod] = MappingProxyType(self._assumed.by_uid)
+        """The Assumed pods by UID, as a read-only live view."""
         self._objects = ObjectStores(self._generations)
         self._figures = ClusterFigures()
         self._derived: dict[object, Listener] = {}
@@ -94,7 +96,10 @@ class ClusterMirror:
         match event.object:
             case Pod() as decoded:
                 pod = self.counted(decoded)
-                self._see_whether_pending(pod, deleted=deleted)
+                if pod.node_name or pod.terminal or deleted:
+                    self.pending.remove(pod.uid)
+                else:
+                    self.pending.put(pod)
                 if pod.group is not None or pod.uid in self.groups.key_of:
                     self.groups.see(pod, deleted=deleted)
                 if pod.scheduling_group or pod.uid in self.scheduling_groups.key_of:
@@ -133,7 +138,7 @@ class ClusterMirror:
 
     def counted(self, pod: Pod) -> Pod:
         """Return a pod with its requests as the rules count them. Pods in the mirror already have these requests."""
-        return pod if pod.resources is None else counted(pod, self._placement.counting)
+        return pod if pod.demand.resources is None else counted(pod, self._placement.counting)
 
     # Decisions made here.
 
@@ -193,11 +198,6 @@ class ClusterMirror:
         return expired
 
     # The present pods and objects.
-
-    @property
-    def assumed(self) -> Mapping[str, AssumedPod]:
-        """The Assumed pods by UID, as a read-only live view."""
-        return MappingProxyType(self._assumed.by_uid)
 
     def is_assumed(self, uid: str) -> bool:
         """Return whether a pod is Assumed: decided for, and neither confirmed nor expired."""
@@ -332,12 +332,6 @@ class ClusterMirror:
             self._placement.tell(ObjectChange(kind, slot, before, after))
 
     # Pods.
-
-    def _see_whether_pending(self, pod: Pod, *, deleted: bool) -> None:
-        if pod.node_name or pod.terminal or deleted:
-            self.pending.remove(pod.uid)
-        else:
-            self.pending.put(pod)
 
     def _see_pod(self, pod: Pod, *, deleted: bool) -> PodTransition | None:
         known = self.pods.get(pod.uid)

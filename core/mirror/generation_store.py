@@ -35,14 +35,11 @@ class GenerationStore(Generic[Value]):
     def __init__(self, counter: GenerationCounter) -> None:
         self._counter = counter
         self._values: dict[str, Value] = {}
+        self.values: Mapping[str, Value] = MappingProxyType(self._values)
+        """The values by key, as a read-only live view."""
         self._generations: dict[str, int] = {}  # key -> generation of its last change, ascending
         self._journal: deque[tuple[int, str]] = deque()  # (generation, key) of removals, ascending
         self._forgotten = 0  # generation of the last removal that was dropped from the journal
-
-    @property
-    def values(self) -> Mapping[str, Value]:
-        """The values by key, as a read-only live view."""
-        return MappingProxyType(self._values)
 
     @property
     def latest(self) -> int:

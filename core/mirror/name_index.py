@@ -5,6 +5,7 @@ This index takes 0.11 and 0.22 ms. It does not find unusual input, for which the
 node has, JSON with spaces or escapes in or between names, and names over 125 bytes.
 """
 
+from hashlib import shake_128
 from typing import Final
 
 import msgspec
@@ -24,10 +25,9 @@ _COMMA: Final = ord(",")
 _WORD_BITS: Final = 64
 _FOLD: Final = np.uint64(29)
 # Arbitrary odd numbers: one for each word of a name, and one for the second table. Any odd numbers are correct, because
-# every hit is compared in full. Two names with the same hash are the exception: one of them is not found.
-_FACTORS: Final[UInt64Array] = np.random.Generator(np.random.PCG64(5)).integers(
-    0, 1 << _WORD_BITS, _MAX_WORDS, np.uint64
-) | np.uint64(1)
+# every hit is compared in full. Two names with the same hash are the exception: one of them is not found. They are not
+# of numpy.random, because to import it takes 2 MB.
+_FACTORS: Final[UInt64Array] = np.frombuffer(shake_128().digest(_WORD * _MAX_WORDS), np.uint64) | np.uint64(1)
 _SECOND: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 _NOT_UTF_8: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 """In the rows of free slots, and in the last row, which _NOBODY indexes. No name has these bytes."""

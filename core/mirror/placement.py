@@ -71,7 +71,7 @@ class Placement:
         before, self.rules = self.rules, rules
         self.counting = rules.request_counting
         recounted = []
-        resized = [pod for row in self.pods.rows.values() if (pod := self.pods.pods[row]).resources is not None]
+        resized = [pod for row in self.pods.rows.values() if (pod := self.pods.pods[row]).demand.resources is not None]
         for known in resized:
             pod = counted(known, self.counting)
             if pod != known:
@@ -247,8 +247,7 @@ class Placement:
             listener.changed(change)
 
     def _tell_of_pod(self, node_name: str, before: Pod | None, after: Pod) -> None:
-        slot = self.nodes.slots.get(node_name)
-        if slot is not None and self.listeners:
+        if PodChange in self.listeners and (slot := self.nodes.slots.get(node_name)) is not None:
             self.tell(PodChange(slot, before, after))
 
 

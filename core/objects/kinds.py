@@ -5,7 +5,7 @@ A missing or invalid selector is `NOTHING`. Where selectors are combined, `NOTHI
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -20,6 +20,7 @@ class _Versioned(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class ClusterWide(_Versioned, frozen=True, gc=False):
     """An object without a namespace."""
 
+    namespace: ClassVar[str] = ""
     name: str
 
     @property

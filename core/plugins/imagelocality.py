@@ -149,7 +149,7 @@ class ImageLocality(ScorePlugin[Preference]):
     name = "ImageLocality"
     former_scores = (("ImageLocalityPriority", ""),)
     points = ("score",)
-    class_fields = ("images", "image_volumes")
+    class_fields = ("demand.images", "demand.image_volumes")
     invalidated_by = (
         InvalidationRule(
             kind=Node,
@@ -171,8 +171,8 @@ class ImageLocality(ScorePlugin[Preference]):
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Preference | None]:
         """Collect the pod's images. SKIP for a pod without images that count."""
         taken = mirror.rules.image_volumes
-        images = pod.images if taken is ImageVolumes.IGNORED else (*pod.images, *pod.image_volumes)
-        number = len(images) if taken is ImageVolumes.COUNTED else len(pod.images)
+        images = pod.demand.images if taken is ImageVolumes.IGNORED else (*pod.demand.images, *pod.demand.image_volumes)
+        number = len(images) if taken is ImageVolumes.COUNTED else len(pod.demand.images)
         if not number:
             return SKIP, None
         return SUCCESS, Preference(mirror.derived(ImageStates), images, number)

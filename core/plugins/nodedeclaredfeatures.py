@@ -52,7 +52,7 @@ class NodeDeclaredFeatures(Explained, FilterPlugin[NeededFeatures]):
     """Filters by `status.declaredFeatures`. A pod that needs no feature of the release passes everywhere."""
 
     name = NAME
-    class_fields = ("needed_features",)
+    class_fields = ("demand.needed_features",)
     invalidated_by = (
         node_update(
             when="a declared feature came or went",
@@ -75,7 +75,7 @@ class NodeDeclaredFeatures(Explained, FilterPlugin[NeededFeatures]):
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NeededFeatures | None]:
         """Collect the needed features that the release has. SKIP if there are none."""
-        needed = pod.needed_features.intersection(mirror.rules.declared_features)
+        needed = pod.demand.needed_features.intersection(mirror.rules.declared_features)
         if not needed:
             return SKIP, None
         named = mirror.rules.declared_features_named_in_reason

@@ -35,7 +35,7 @@ _INVALIDATED_BY = (
         scope=Scope.NODE,
         when="it takes a host port, or takes other ones than before",
         because="the design looks at pods that are assumed here; one that anybody else placed takes its ports as well",
-        touches=differs(lambda pod: pod.host_ports, NO_HOST_PORTS),
+        touches=differs(lambda pod: pod.demand.host_ports, NO_HOST_PORTS),
     ),
 )
 
@@ -57,13 +57,13 @@ class HostPortsInUse:
         # (port, protocol) -> port on an address -> slot -> number of pods with the port, never 0
         self.in_use: dict[tuple[int, str], dict[HostPort, dict[int, int]]] = {}
         for slot, pod in mirror.placed_pods():
-            for port in pod.host_ports:
+            for port in pod.demand.host_ports:
                 self._take(port, slot)
 
     def changed(self, change: PodChange) -> None:
         """Update the ports for a pod that was added, changed or removed."""
-        before = NO_HOST_PORTS if change.before is None else change.before.host_ports
-        after = NO_HOST_PORTS if change.after is None else change.after.host_ports
+        before = NO_HOST_PORTS if change.before is None else change.before.demand.host_ports
+        after = NO_HOST_PORTS if change.after is None else change.after.demand.host_ports
         if before is after:
             return
         for port in before - after:
@@ -164,9 +164,9 @@ def port_holders(decision: Decision, position: int) -> Sequence[tuple[Pod, Seque
     """Return the pods of a node that hold conflicting ports, with these ports."""
     if decision.state_of(NAME) is None or position in decision.batch.unmirrored:
         return ()
-    conflicting = {*decision.mirror.derived(HostPortsInUse).conflicting(decision.pod.host_ports)}
+    conflicting = {*decision.mirror.derived(HostPortsInUse).conflicting(decision.pod.demand.host_ports)}
     pods = decision.mirror.pods_on(decision.batch.names[position])
-    return [(pod, sorted(conflicting & pod.host_ports)) for pod in pods if conflicting & pod.host_ports]
+    return [(pod, sorted(conflicting & pod.demand.host_ports)) for pod in pods if conflicting & pod.demand.host_ports]
 
 
 def ports_in_cluster(decision: Decision, limit: int) -> Sequence[PortInCluster]:
@@ -176,7 +176,7 @@ def ports_in_cluster(decision: Decision, limit: int) -> Sequence[PortInCluster]:
     in_use = decision.mirror.derived(HostPortsInUse)
     slots = decision.batch.slots[decision.batch.slots != NO_SLOT]
     found = []
-    for port in islice(in_use.conflicting(decision.pod.host_ports), MAX_PORTS):
+    for port in islice(in_use.conflicting(decision.pod.demand.host_ports), MAX_PORTS):
         users = in_use.in_use[port.port, port.protocol][port]
         nodes = int(np.count_nonzero(np.isin(slots, [*users])))
         if nodes:
@@ -198,7 +198,7 @@ class NodePorts(Explained, FilterPlugin[BoolArray]):
     former_filters = ("PodFitsHostPorts",)
     needs_pre = ("filter",)
     kinds = (Node, Pod)
-    class_fields = ("host_ports",)
+    class_fields = ("demand.host_ports",)
     invalidated_by = _INVALIDATED_BY
     states = (HostPortsInUse,)
     keeps_off = "host ports"
@@ -208,9 +208,9 @@ class NodePorts(Explained, FilterPlugin[BoolArray]):
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BoolArray | None]:
         """Look up by slot where the pod's ports are taken. SKIP for a pod without host ports."""
-        if not pod.host_ports:
+        if not pod.demand.host_ports:
             return SKIP, None
-        return SUCCESS, mirror.derived(HostPortsInUse).conflicts(pod.host_ports)
+        return SUCCESS, mirror.derived(HostPortsInUse).conflicts(pod.demand.host_ports)
 
     def filter(self, state: BoolArray, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch. An unknown node has no pods, so all its ports are free."""

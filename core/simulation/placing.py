@@ -109,7 +109,8 @@ def alike(one: Pod, other: Pod) -> bool:
 
 def kind_of(pod: Pod) -> Hashable:
     """Return a key that is the same for pods that are alike, if neither is gated and their requests are as counted."""
-    named = replace(pod, labels=frozenset(pod.labels.items()), requests=frozenset(pod.requests.items()), resources=None)
+    labels, requests = frozenset(pod.labels.items()), frozenset(pod.requests.items())
+    named = replace(pod, labels=labels, requests=requests, demand=replace(pod.demand, resources=None))
     kind: Hashable = _all_but_identity(named)
     return kind
 

@@ -2,6 +2,8 @@
 
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from app.objects.decode_node import decode_namespace, decode_node
 from app.objects.decode_pod import decode_pod
 from core.events import Action, ClusterEvent, Object
@@ -19,6 +21,11 @@ Builder: TypeAlias = PodBuilder | NodeBuilder | NamespaceBuilder
 def pod_of(builder: PodBuilder) -> Pod:
     """Return the core's value of a built pod."""
     return decode_pod(builder.json())
+
+
+def demanding(pod: Pod, **members: Any) -> Pod:  # noqa: ANN401 - of every type
+    """Return a pod with other members of its demand."""
+    return replace(pod, demand=replace(pod.demand, **members))
 
 
 def node_of(builder: NodeBuilder) -> Node:

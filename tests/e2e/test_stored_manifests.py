@@ -15,6 +15,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.releases.differences import rules_of
 from core.releases.release import nearest
+from tests.core.decoded import demanding
 from tests.e2e.cluster import Cluster
 
 _PATHS: Final[Mapping[str, str]] = {
@@ -77,7 +78,7 @@ def judged(found: Pod, mirror: ClusterMirror) -> Pod:
     policy = found.preemption_policy or "PreemptLowerPriority"
     tolerations = tuple(sorted(set(found.tolerations), key=repr))
     counted = mirror.counted(found)
-    unread = replace(counted, uid="", resource_version="", resources=None, origins=())
+    unread = demanding(replace(counted, uid="", resource_version=""), resources=None, origins=())
     return replace(unread, tolerations=tolerations, preemption_policy=policy)
 
 

@@ -1,6 +1,7 @@
 """Whatever field of a pod is another one: it is of another class, or no plugin answers it otherwise."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from core.equivalence.classes import Classifier, Mode
+from core.equivalence.classes import ALL_FIELDS, Classifier, Mode
 from core.events import ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import ControllerRef, ReplicaSet
@@ -21,6 +22,7 @@ from core.plugins.in_tree import DeviceSchedulers
 from core.profile import Arguments, Profile, parse_profile
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES
+from tests.core.decoded import demanding
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import Afresh, Rendered, rendered
@@ -32,7 +34,6 @@ ARGUMENTS: Final[Arguments] = {
 PROFILE: Final = parse_profile(",".join(PLUGINS), ARGUMENTS)
 """Every plugin that there is."""
 
-FIELDS: Final = tuple(Pod.__struct_fields__)
 _EPHEMERAL: Final = replace(
     pool.incoming(pool.PODS[0], "e", "rs-1"), volumes=(PodClaim("e-scratch", ephemeral=True),), namespace="a"
 )
@@ -68,7 +69,7 @@ OTHER_VALUES: Final[dict[str, Sequence[Any]]] = {
 
 DECLARED: Final = Classifier(PROFILE.plugins, "spec").fields
 
-fields = st.sampled_from(FIELDS)
+fields = st.sampled_from(ALL_FIELDS)
 indices = st.integers(0, len(ASKING) - 1)
 
 
@@ -108,8 +109,10 @@ def responses(mirror: ClusterMirror, pod: Pod, profile: Profile = PROFILE) -> Re
 
 def otherwise(pod: Pod, field: str, choice: int) -> Pod:
     """Return a pod with another value in one field."""
-    values = OTHER_VALUES.get(field) or [getattr(each, field) for each in ASKING]
-    return replace(pod, **{field: values[choice % len(values)]})
+    values = OTHER_VALUES.get(field) or [attrgetter(field)(each) for each in ASKING]
+    member = field.removeprefix("demand.")
+    other = {member: values[choice % len(values)]}
+    return replace(pod, **other) if member == field else demanding(pod, **other)
 
 
 @pytest.mark.parametrize("mode", ["controller", "spec"])

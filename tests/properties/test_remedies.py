@@ -23,6 +23,7 @@ from core.objects.kinds import ControllerRef
 from core.objects.labels import NOTHING, parse_selector
 from core.objects.node import Node
 from core.objects.pod import HostPort, Pod, PodClaim, SpreadConstraint, Taint
+from tests.core.decoded import demanding
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
 from tests.remedies.world import World
@@ -97,7 +98,7 @@ def requiring(random: Random, pod: Pod) -> Pod:
 
 def with_port_80(_random: Random, pod: Pod) -> Pod:
     """Return a pod with the host port 80."""
-    return replace(pod, host_ports=frozenset({HostPort(80)}))
+    return demanding(pod, host_ports=frozenset({HostPort(80)}))
 
 
 def keeping_off(random: Random, pod: Pod) -> Pod:
@@ -152,7 +153,7 @@ def requesting(random: Random, pod: Pod) -> Pod:
     for resource, amounts in (("cpu", (500, 1700, 6000)), ("memory", (2**29, 3 * 2**30)), ("example.com/gpu", (2,))):
         if random.random() < 0.4:
             requests[resource] = random.choice(amounts)
-    return replace(pod, requests=requests, resources=None)
+    return demanding(replace(pod, requests=requests), resources=None)
 
 
 def selecting(random: Random, pod: Pod) -> Pod:
@@ -192,14 +193,13 @@ def next_to(random: Random, pod: Pod) -> Pod:
 def with_port(random: Random, pod: Pod) -> Pod:
     """Return a pod with host ports."""
     ports = {HostPort(random.choice((80, 81)), random.choice(("TCP", "UDP"))) for _ in range(random.randint(1, 2))}
-    return replace(alone(pod), host_ports=frozenset(ports))
+    return demanding(alone(pod), host_ports=frozenset(ports))
 
 
 def alone(pod: Pod) -> Pod:
     """Return a pod that fits on most nodes, so that what is added to it is what keeps it off."""
-    return replace(
-        pod, affinity=NO_AFFINITY, node_affinity=NO_NODE_AFFINITY, spread=(), requests={}, resources=None, volumes=()
-    )
+    free = replace(pod, affinity=NO_AFFINITY, node_affinity=NO_NODE_AFFINITY, spread=(), requests={}, volumes=())
+    return demanding(free, resources=None)
 
 
 def as_it_is(_random: Random, pod: Pod) -> Pod:

@@ -44,6 +44,7 @@ from core.objects.node import Node
 from core.objects.pod import SCHEDULE_ANYWAY, Pod, SpreadConstraint, Toleration
 from core.profile import full_profile
 from core.scheduling_cycle import filter_nodes
+from tests.core.decoded import demanding
 
 FULL: Final = full_profile()
 _OF_NODE: Final = ("DaemonSet", "Node")
@@ -232,7 +233,7 @@ def changed(pod: Pod, step: Step) -> Pod:
     """Return a pod after a step that changes it."""
     match step:
         case LowerRequest(resource, _, to):
-            return replace(pod, requests={**pod.requests, resource: to}, resources=None)
+            return demanding(replace(pod, requests={**pod.requests, resource: to}), resources=None)
         case TolerateTaint(key, value, effect):
             return replace(pod, tolerations=pod.tolerations | {Toleration(key, "Equal", value, effect)})
         case DropRequirement():

@@ -56,11 +56,11 @@ def requests_for(inventory: Inventory, pod: Pod, resources: Collection[str]) -> 
         if of_class is None:
             continue
         lasting: dict[int, DeviceRequest] = {}
-        for each in pod.extended_requests:
+        for each in pod.demand.extended_requests:
             if not each.brief and (request := _request(each, resource, of_class.name, ())) is not None:
                 lasting[each.position] = request
         largest: DeviceRequest | None = None
-        for each in pod.extended_requests:
+        for each in pod.demand.extended_requests:
             if each.brief:
                 later = [lasting[at] for at in sorted(lasting) if at >= each.position]
                 request = _request(each, resource, of_class.name, later)

@@ -340,7 +340,7 @@ class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claim
     states = (Inventory,)
     scores_alone = True
     kinds = (Node, DeviceClass, ResourceSlice, ResourceClaim, DeviceTaintRule)
-    class_fields = ("namespace", "requests", "resource_claims", "extended_requests")
+    class_fields = ("namespace", "requests", "resource_claims", "demand.extended_requests")
     invalidated_by = _INVALIDATED_BY
 
     @staticmethod
@@ -379,7 +379,7 @@ class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claim
         """Return whether the pod must own a claim, of a template or for its extended resources."""
         if any(each.of_template for each in pod.resource_claims):
             return True
-        return bool(pod.extended_requests) and pod.uid in mirror.derived(Inventory).made_for
+        return bool(pod.demand.extended_requests) and pod.uid in mirror.derived(Inventory).made_for
 
     def prefers_nodes(self, mirror: ClusterMirror, pod: Pod) -> bool:
         """Return whether scores may differ by node: whether a claim that is to be allocated has alternatives."""

@@ -209,7 +209,7 @@ class _Speaker:
     def _name(self, found: Found) -> str:
         """Return the name of a request. Those for extended resources have names that no person has given."""
         if self._is_extended(found):
-            for container in self._decision.pod.extended_requests:
+            for container in self._decision.pod.demand.extended_requests:
                 for resource, _, at in container.amounts:
                     if found.need.full_name == f"container-{container.position}-request-{at}":
                         return f"extended resource {resource}"

@@ -164,7 +164,7 @@ INVALIDATED_BY: Final = (
         scope=Scope.NODE,
         when="it came, went or started, or its requests or limits changed",
         because="what a pod that is not measured yet will use is added to the usage",
-        touches=differs(lambda pod: (pod.start_time, pod.load, pod.requests)),
+        touches=differs(lambda pod: (pod.start_time, pod.demand.load, pod.requests)),
     ),
 )
 
@@ -293,7 +293,7 @@ class PredictedCpu(msgspec.Struct, frozen=True):
 
     def __call__(self, pod: Pod) -> tuple[int, int]:
         """Return the millicores, and no bytes."""
-        load = pod.load
+        load = pod.demand.load
         requested = sum([rounded(request * self.multiplier) for request in load.requested_cpu])
         return load.limited_cpu + requested + load.unstated * self.default + load.overhead_cpu, 0
 
@@ -339,7 +339,7 @@ class TargetLoadPacking(LoadPlugin):
 
     name = "TargetLoadPacking"
     arguments = TargetLoadPackingArgs
-    class_fields = ("load",)
+    class_fields = ("demand.load",)
 
     def __init__(
         self,

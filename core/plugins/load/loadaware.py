@@ -45,7 +45,9 @@ class EstimatedUsage(msgspec.Struct, frozen=True):
         """Return millicores and bytes."""
         cpu, memory = (
             _estimate(pod.requests.get(name, 0), limit, factor, unstated)
-            for name, limit, factor, unstated in zip(RESOURCES, pod.load.limits, self.factors, _UNSTATED, strict=True)
+            for name, limit, factor, unstated in zip(
+                RESOURCES, pod.demand.load.limits, self.factors, _UNSTATED, strict=True
+            )
         )
         return cpu, memory
 
@@ -67,7 +69,7 @@ class LoadAware(LoadPlugin, FilterPlugin[LoadState]):
     """
 
     name = "LoadAware"
-    class_fields = ("load", "of_daemon_set", "requests")
+    class_fields = ("demand.load", "of_daemon_set", "requests")
 
     def __init__(
         self,

@@ -173,7 +173,7 @@ class ResourceColumns:
         sharing: dict[tuple[int, int], tuple[Pod, array[int]]] = {}  # amounts -> a pod with them, slots
         for slot, pod in mirror.placed_pods():
             # Most pods have their amounts in common, as the same objects.
-            key = id(pod.requests), id(pod.non_zero_requests)
+            key = id(pod.requests), id(pod.demand.non_zero_requests)
             found = sharing.get(key)
             if found is None:
                 found = sharing[key] = pod, array("q")
@@ -182,7 +182,7 @@ class ResourceColumns:
         self.allocatable = AmountColumns(nodes, ((node.allocatable, array("q", (slot,))) for slot, node in nodes))
         self.requested = AmountColumns(nodes, ((_requested_by(pod), slots) for pod, slots in placed))
         self.non_zero_requested = AmountColumns(
-            nodes, ((cpu_and_memory(pod.non_zero_requests), slots) for pod, slots in placed)
+            nodes, ((cpu_and_memory(pod.demand.non_zero_requests), slots) for pod, slots in placed)
         )
 
     def changed(self, change: NodeChange | PodChange) -> None:
@@ -220,7 +220,7 @@ class ResourceColumns:
 
     def _count(self, slot: int, pod: Pod, sign: int) -> None:
         self.requested.add(slot, _requested_by(pod), sign)
-        self.non_zero_requested.add(slot, cpu_and_memory(pod.non_zero_requests), sign)
+        self.non_zero_requested.add(slot, cpu_and_memory(pod.demand.non_zero_requests), sign)
 
 
 def offered_by_unmirrored(batch: NodeBatch) -> Offered:
@@ -238,7 +238,7 @@ def requests_changed(before: Pod | None, after: Pod | None) -> bool:
     """Return whether the amounts that a pod takes of its node changed. True for a new or deleted pod."""
     if before is None or after is None:
         return True
-    return before.requests != after.requests or before.non_zero_requests != after.non_zero_requests
+    return before.requests != after.requests or before.demand.non_zero_requests != after.demand.non_zero_requests
 
 
 asks_otherwise: Final = differs(lambda pod: pod.requests, {})

@@ -110,7 +110,7 @@ def resources_in_cluster(decision: Decision) -> Sequence[ResourceInCluster]:
     """Return the pod's resources on all nodes. Empty without a known node."""
     if not len(decision.known):
         return ()
-    batch, origins = decision.batch.part(decision.known), dict(decision.pod.origins)
+    batch, origins = decision.batch.part(decision.known), dict(decision.pod.demand.origins)
     found = []
     for each in measured_resources(decision, batch):
         free = each.allocatable - each.in_use
@@ -138,7 +138,7 @@ def _of_vendor(decision: Decision, resource: str) -> Sequence[str]:
 
 def overflows(decision: Decision) -> Sequence[str]:
     """Return the requests of the pod that no int64 holds, with what kube-scheduler counts instead."""
-    return [f"{name} is {origin}" for name, origin in decision.pod.origins if origin.startswith(OVERFLOW)]
+    return [f"{name} is {origin}" for name, origin in decision.pod.demand.origins if origin.startswith(OVERFLOW)]
 
 
 class WaitingResize(msgspec.Struct, frozen=True, gc=False):
@@ -172,7 +172,9 @@ def waiting_resizes(decision: Decision, limit: int) -> Sequence[WaitingResize]:
     known = {decision.batch.names[position] for position in decision.known.tolist()}
     found = []
     # One short pass over all pods: by mirror.placed_pods() it took 30 ms for 150,000.
-    for pod, resources in [(pods[row], resources) for row in rows if (resources := pods[row].resources) is not None]:
+    for pod, resources in [
+        (pods[row], resources) for row in rows if (resources := pods[row].demand.resources) is not None
+    ]:
         for resource, (actual, requested) in resizes(resources).items() if pod.node_name in known else ():
             holds = pod.requests.get(resource, 0)
             if decision.pod.requests.get(resource) and holds > min(actual, requested):

@@ -58,7 +58,7 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
     of_verdicts = ("ignored_resources", "ignored_resource_groups")
     judges_resizes = True
     kinds = (Node, Pod, DeviceClass)
-    class_fields: tuple[str, ...] = ("requests", "scored_requests")
+    class_fields: tuple[str, ...] = ("requests", "demand.scored_requests")
     invalidated_by = (
         node_update(
             when="an allocatable amount changed",
@@ -142,7 +142,7 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState]:
         """Collect the pod's amounts for scoring."""
         # Not the amounts of a pod on a node: upstream's scorer reads only the containers of the incoming pod.
-        requests = {**pod.requests, **cpu_and_memory(pod.scored_requests)}
+        requests = {**pod.requests, **cpu_and_memory(pod.demand.scored_requests)}
         return SUCCESS, ScoreState(mirror.derived(ResourceColumns), requests, self._resources, non_zero=True)
 
     def counts_devices(self, amounts: DeviceAmounts, pod: Pod) -> bool:

@@ -70,7 +70,7 @@ def test_a_fraction_keeps_its_digits() -> None:
 def test_ports_are_host_ports_with_the_network_of_the_host(host: bool, ports: set[HostPort]) -> None:  # noqa: FBT001 - a case
     listed = [{"containerPort": 80, "hostPort": 0}, {"containerPort": 9, "protocol": "UDP"}]
     found = manifest(pod(hostNetwork=host, containers=[{"name": "c", "ports": listed}])).pod
-    assert found.host_ports == ports
+    assert found.demand.host_ports == ports
 
 
 @pytest.mark.parametrize(("release", "memory"), [("1.36", "1Gi"), ("1.37", "64Mi")])

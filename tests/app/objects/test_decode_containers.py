@@ -230,7 +230,7 @@ def test_a_pod_that_releases_count_differently_keeps_what_they_count() -> None:
     assert resized.requests == {"cpu": 5000}
     assert counted(resized, rules_of(Release(1, 37)).request_counting).requests == {"cpu": 9000}
     settled = pod_of(ASKS_FIVE, {"containerStatuses": [status("5", allocated="5")]})
-    assert settled.resources is None
+    assert settled.demand.resources is None
     assert counted(settled, rules_of(Release(1, 37)).request_counting) is settled
 
 
@@ -282,7 +282,7 @@ def taking(*ports: Object, **members: object) -> Object:
     ],
 )
 def test_a_host_port_is_taken(port: Object, expected: HostPort) -> None:
-    assert of_containers(taking(port), taking(port)).host_ports == {expected}
+    assert of_containers(taking(port), taking(port)).demand.host_ports == {expected}
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_a_host_port_is_taken(port: Object, expected: HostPort) -> None:
     ids=["empty", "container-port", "null", "zero", "negative"],
 )
 def test_a_port_that_is_not_of_the_node_is_none(port: Object) -> None:
-    assert of_containers(taking(port)).host_ports is NO_HOST_PORTS
+    assert of_containers(taking(port)).demand.host_ports is NO_HOST_PORTS
 
 
 def test_host_ports_of_containers_that_run_as_long_as_the_pod_count() -> None:
@@ -300,7 +300,7 @@ def test_host_ports_of_containers_that_run_as_long_as_the_pod_count() -> None:
         taking({"hostPort": 2}, {"hostPort": 3}),
         init=(taking({"hostPort": 4}, restartPolicy="Always"), taking({"hostPort": 5})),
     )
-    assert {port.port for port in pod.host_ports} == {1, 2, 3, 4}
+    assert {port.port for port in pod.demand.host_ports} == {1, 2, 3, 4}
 
 
 # Images.
@@ -308,7 +308,7 @@ def test_host_ports_of_containers_that_run_as_long_as_the_pod_count() -> None:
 
 def test_images_are_one_a_container_with_their_tags_in_order() -> None:
     pod = of_containers({"image": "web"}, {"image": "db:1"}, {"image": "db:1"}, {}, init=({"image": "init"},))
-    assert pod.images == (":latest", "db:1", "db:1", "init:latest", "web:latest")
+    assert pod.demand.images == (":latest", "db:1", "db:1", "init:latest", "web:latest")
 
 
 # What scoring reads.
@@ -317,12 +317,12 @@ def test_images_are_one_a_container_with_their_tags_in_order() -> None:
 def test_containers_that_ask_for_nothing_are_scored_all_the_same() -> None:
     pod = of_containers({}, {"resources": {"requests": {"cpu": "1"}}})
     assert pod.requests == {"cpu": 1000}
-    assert pod.non_zero_requests == (1100, 400 * 2**20)
-    assert pod.scored_requests == (1100, 400 * 2**20)
+    assert pod.demand.non_zero_requests == (1100, 400 * 2**20)
+    assert pod.demand.scored_requests == (1100, 400 * 2**20)
 
 
 def test_requests_of_the_pod_as_a_whole_count_on_its_node_but_not_while_it_is_scored() -> None:
     spec = {"containers": [{}], "resources": {"requests": {"cpu": "3", "memory": "1Gi"}}}
     pod = decode_pod(json.dumps({"metadata": {"name": "p"}, "spec": spec}).encode())
-    assert pod.non_zero_requests == (3000, 2**30)
-    assert pod.scored_requests == (100, 200 * 2**20)
+    assert pod.demand.non_zero_requests == (3000, 2**30)
+    assert pod.demand.scored_requests == (100, 200 * 2**20)

@@ -149,7 +149,7 @@ def test_what_each_container_requests_of_devices_is_known() -> None:
         ],
     }
     pod = decode_pod(json.dumps({"metadata": {"name": "p"}, "spec": spec}).encode())
-    assert pod.extended_requests == (
+    assert pod.demand.extended_requests == (
         ExtendedRequests(0, brief=True, amounts=(("a/gpu", 2, 0),)),
         ExtendedRequests(1, brief=False, amounts=(("a/gpu", None, 0),)),
         ExtendedRequests(3, brief=False, amounts=((implicit, 3, 1), ("z/gpu", 1, 2))),

@@ -1,6 +1,7 @@
 """v1 pods and their groups to the core's values: what is read, and of which form."""
 
 import json
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from core.objects.kinds import ControllerRef
 from core.objects.labels import Operator, Requirement, Selector
 from core.objects.pod import (
     NOT_WAITING,
+    Demand,
     HostPort,
     InlineDisk,
     Pod,
@@ -29,7 +31,7 @@ from core.objects.pod_requests import PodLoad
 from core.objects.volumes import VolumeSource
 from tests.app.objects.full_objects import FULL_OBJECTS
 from tests.builders import Object, make_pod
-from tests.core.decoded import pod_of
+from tests.core.decoded import demanding, pod_of
 
 
 def encoded(value: object) -> bytes:
@@ -47,19 +49,21 @@ def test_a_pod_is_reduced_to_what_scheduling_reads() -> None:
         best_effort=False,
         controller=ControllerRef("Owner", "c", "uid-c", "v1"),
         resource_version="42",
-        non_zero_requests=(260, 64 * 2**20),
-        scored_requests=(510, 128 * 2**20),
+        demand=Demand(
+            non_zero_requests=(260, 64 * 2**20),
+            scored_requests=(510, 128 * 2**20),
+            load=PodLoad(limited_cpu=1500, overhead_cpu=10, limits=(1510, 10**8)),
+            origins=(("cpu", "spec.resources of the pod, with overhead"), ("memory", "spec.resources of the pod")),
+            host_ports=frozenset({HostPort(80)}),
+            images=(":latest", "i:latest"),
+        ),
         tolerations=frozenset({Toleration("gpu", "Exists")}),
         node_affinity=NodeAffinity(Selector((Requirement("disk", Operator.IN, ("ssd",)),))),
-        host_ports=frozenset({HostPort(80)}),
-        images=(":latest", "i:latest"),
         volumes=(PodClaim("data"),),
         spread=(SpreadConstraint(1, "zone"),),
-        load=PodLoad(limited_cpu=1500, overhead_cpu=10, limits=(1510, 10**8)),
-        origins=(("cpu", "spec.resources of the pod, with overhead"), ("memory", "spec.resources of the pod")),
     )
     read = decode_pod(encoded(FULL_OBJECTS[Pod]))
-    assert expected == replace(read, affinity=NO_AFFINITY, resources=None)  # which have files of their own
+    assert expected == demanding(replace(read, affinity=NO_AFFINITY), resources=None)  # which have files of their own
 
 
 def test_a_hand_written_manifest_needs_only_a_name() -> None:
@@ -82,8 +86,16 @@ def test_pods_of_one_controller_share_all_but_their_names() -> None:
 
 def test_pods_that_ask_nothing_of_their_nodes_share_the_values_of_none() -> None:
     pod, default = decode_pod(b'{"metadata":{"name":"p"},"spec":{}}'), Pod("u", "default", "p")
-    for member in ("tolerations", "host_ports", "images", "volumes", "spread", "affinity", "node_affinity"):
-        assert getattr(pod, member) is getattr(default, member), member
+    for member in (
+        "tolerations",
+        "demand.host_ports",
+        "demand.images",
+        "volumes",
+        "spread",
+        "affinity",
+        "node_affinity",
+    ):
+        assert attrgetter(member)(pod) is attrgetter(member)(default), member
 
 
 CONDITION: Object = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}

@@ -173,14 +173,18 @@ def test_each_release_counts_its_own_form_only() -> None:
 def test_a_pod_without_a_node_counts_by_its_spec() -> None:
     pod = pod_of(containers(SMALL), using("c1", mapping={"cpu": "50m"}), node="")
     assert pod.requests == {"cpu": 100, "memory": GIB}
-    assert pod.resources is None
+    assert pod.demand.resources is None
 
 
 def test_scoring_assumes_claims_beside_the_defaults_of_a_container() -> None:
     """Source: k8s.io/kubernetes pkg/scheduler/framework/types.go (CalculateResource)."""
     pod = pod_of(containers(container("c1")), using("c1", mapping={"cpu": "50m"}))
-    assert counted(pod, ON_1_37).non_zero_requests == counted(pod, ON_1_36).non_zero_requests == (150, 200 * MIB)
-    assert counted(pod, ON_1_37).scored_requests == (100, 200 * MIB)
+    assert (
+        counted(pod, ON_1_37).demand.non_zero_requests
+        == counted(pod, ON_1_36).demand.non_zero_requests
+        == (150, 200 * MIB)
+    )
+    assert counted(pod, ON_1_37).demand.scored_requests == (100, 200 * MIB)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +197,7 @@ def test_scoring_assumes_claims_beside_the_defaults_of_a_container() -> None:
     ],
 )
 def test_a_claim_without_amounts_leaves_nothing_to_count(claim: Object) -> None:
-    assert pod_of(containers(SMALL), claim).resources is None
+    assert pod_of(containers(SMALL), claim).demand.resources is None
 
 
 @pytest.mark.parametrize(

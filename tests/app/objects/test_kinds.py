@@ -95,7 +95,7 @@ def test_every_kind_reads_its_identity(kind: str, decode: Decoder) -> None:
     assert (decoded.name, decoded.uid, decoded.resource_version) == ("x", "u-1", "42")
     assert RESOURCES[type(decoded)].api_kind == kind
     assert decode_identity(text) == ("shop/x", "u-1", "42")
-    if hasattr(decoded, "namespace"):
+    if decoded.namespace:
         assert decoded.full_name == "shop/x"
         assert decode(encoded({"metadata": {"name": "x"}})).full_name == "default/x"
     else:

@@ -14,6 +14,7 @@ from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import SUCCESS, Status
 from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
+from core.mirror.topology import MIN_SLOTS
 from core.objects.kinds import Namespace
 from core.objects.pod import Pod, PodClaim
 from tests.core.equivalence.said_plugin import StatedPlugin, failing, statuses, when, whole
@@ -142,6 +143,18 @@ def test_objects_of_an_evicted_class_make_it_again() -> None:
 
 
 # Slots.
+
+
+def test_the_cache_hears_nothing_before_the_first_class_and_knows_the_nodes_that_came_until_then() -> None:
+    requested = Requested(mirror=ClusterMirror())
+    tell(requested.mirror, "Add", *(node(f"n{number:02d}") for number in range(MIN_SLOTS + 1)))
+    assert requested.cache.validities.now == 1
+    for _ in range(2):
+        assert requested.ask("a") == [SUCCESS] * (MIN_SLOTS + 1)
+
+    assert requested.cache.statistics.hits == MIN_SLOTS + 1
+    tell(requested.mirror, "Add", node("a"))
+    assert requested.cache.validities.now > 1
 
 
 # Which class.

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from app.objects.decode_pod import decode_pod
 from core.equivalence.classes import ClassFieldError, Classifier, ClassKey, Mode, equivalence_hash
 from core.mirror.cluster import ClusterMirror
-from core.objects.pod import Pod, PodClaim
+from core.objects.pod import Demand, Pod, PodClaim
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeaffinity.plugin import NodeAffinity
@@ -182,7 +182,7 @@ def test_plugins_get_nothing_but_the_fields_that_are_declared() -> None:
     pod = replace(pod_of(make_pod("p").label("app", "web").host_port(80).requests(cpu="1")), node_name="n", uid="u")
 
     assert classifier.representative(ClusterMirror(), pod) == Pod(
-        "", "", "", labels={"app": "web"}, host_ports=pod.host_ports
+        "", "", "", labels={"app": "web"}, demand=Demand(host_ports=pod.demand.host_ports)
     )
 
 

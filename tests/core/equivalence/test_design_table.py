@@ -15,6 +15,7 @@ from core.objects.node import Node
 from core.objects.pod import HostPort, InlineDisk, Pod, PodClaim, RBDImage, Taint
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, VolumeSource
 from core.plugins import PLUGINS
+from tests.core.decoded import demanding
 from tests.core.equivalence.invalidation_table import DESIGN_KEYS
 from tests.core.equivalence.test_planted_faults import plugin_of
 
@@ -63,7 +64,7 @@ _NODE: Final = Node("n")
 _POD: Final = Pod("p", "default", "p", node_name="n")
 _RESIZED: Final = replace(_POD, requests={"cpu": 100})
 _RELABELLED: Final = replace(_POD, labels={"app": "web"})
-_WITH_PORT: Final = replace(_POD, host_ports=frozenset({HostPort(80)}))
+_WITH_PORT: Final = demanding(_POD, host_ports=frozenset({HostPort(80)}))
 _ZONE: Final = "topology.kubernetes.io/zone"
 _VOLUMES: Final = tuple(
     PersistentVolume(name="pv", source=VolumeSource(plugin, "disk", in_tree=True))

@@ -38,7 +38,7 @@ from core.profile import Profile
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES
 from tests.builders import labelled, make_node, make_pod, term
-from tests.core.decoded import node_of, pod_of
+from tests.core.decoded import demanding, node_of, pod_of
 from tests.core.equivalence.said_plugin import whole
 from tests.properties.equivalence_machine import EquivalenceMachine, Rendered, rendered
 
@@ -178,7 +178,7 @@ FAULTS: Final[Mapping[Row, Fault]] = {
     ),
     ("NodeDeclaredFeatures", "Node NODE"): Fault(
         [node_of(_A)],
-        replace(_ASKS, needed_features=_FEATURE),
+        demanding(_ASKS, needed_features=_FEATURE),
         _added(replace(node_of(_A), declared_features=_FEATURE)),
     ),
     ("NodeResourcesBalancedAllocation", "Node NODE"): Fault(

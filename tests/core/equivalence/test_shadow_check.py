@@ -114,6 +114,7 @@ def test_a_mismatch_tells_what_is_needed_to_reproduce_it() -> None:
 
 def test_the_changes_since_the_last_invalidation_are_told() -> None:
     checked = Checked()
+    checked.statuses()
     tell(checked.mirror, "Add", node("c"), pod("x", "a"), pod("y", "a"))
     checked.statuses()
     checked.plugin.stated = {"a": FULL}

@@ -10,7 +10,7 @@ import pytest
 
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import Demand, Pod
 from core.plugins.imagelocality import MAX_COLUMNS, ImageLocality, ImageStates
 from tests.builders import make_node
 from tests.core.decoded import mirror_of, node_of
@@ -20,7 +20,7 @@ WEB: Final = make_node("web").image(1000 * MIB, "web:1")
 
 
 def pod_with(*images: str) -> Pod:
-    return Pod(uid="incoming", namespace="default", name="incoming", images=images)
+    return Pod(uid="incoming", namespace="default", name="incoming", demand=Demand(images=images))
 
 
 def scores(mirror: ClusterMirror, pod: Pod, *names: str, whole: tuple[Node, ...] = ()) -> list[int]:

@@ -16,7 +16,7 @@ from core.objects.affinity import parse_node_selector
 from core.objects.kinds import ControllerRef
 from core.objects.labels import NOTHING, parse_selector
 from core.objects.node import Node
-from core.objects.pod import HostPort, InlineDisk, Pod, PodClaim, PodVolume, RBDImage, Taint
+from core.objects.pod import Demand, HostPort, InlineDisk, Pod, PodClaim, PodVolume, RBDImage, Taint
 from core.objects.volumes import (
     ClaimRef,
     CSIDriver,
@@ -30,10 +30,12 @@ from core.objects.volumes import (
 )
 from core.plugins import PLUGINS
 from core.plugins.serviceaffinity import ServiceAffinity
+from tests.core.decoded import demanding
 
 NODE: Final = Node("n", {"topology.kubernetes.io/zone": "a"}, {"cpu": 1}, taints=(Taint("a"), Taint("b")))
 POD: Final = Pod("p", "default", "p", {"app": "web"}, requests={"cpu": 1})
 PORT: Final = HostPort(80)
+WITH_PORT: Final = demanding(POD, host_ports=frozenset({PORT}))
 OWNER: Final = ControllerRef("Pod", "p", "u")
 CLAIM: Final = PersistentVolumeClaim(namespace="default", name="c", storage_class="fast", requested=5)
 EBS, DRIVER = "kubernetes.io/aws-ebs", "csi.example.com"
@@ -110,11 +112,11 @@ def come(plugin: str, *objects: Object) -> list[Any]:
         *changed("CheckNodeMemoryPressure", NODE, conditions={"MemoryPressure": "True"}),
         *changed("CheckNodeDiskPressure", NODE, conditions={"DiskPressure": "True"}),
         *changed("CheckNodePIDPressure", NODE, conditions={"PIDPressure": "True"}),
-        *changed("NodePorts", POD, host_ports=frozenset({PORT})),
-        *changed("NodePorts", replace(POD, host_ports=frozenset({PORT})), host_ports=frozenset({PORT, HostPort(81)})),
-        *come("NodePorts", replace(POD, host_ports=frozenset({PORT}))),
+        *changed("NodePorts", POD, demand=WITH_PORT.demand),
+        *changed("NodePorts", WITH_PORT, demand=Demand(host_ports=frozenset({PORT, HostPort(81)}))),
+        *come("NodePorts", WITH_PORT),
         *changed("NodeResourcesFit", NODE, allocatable={"cpu": 2}),
-        *changed("NodeResourcesFit", POD, requests={}, non_zero_requests=(1, 2)),
+        *changed("NodeResourcesFit", POD, requests={}, demand=Demand(non_zero_requests=(1, 2))),
         *come("NodeResourcesFit", POD, replace(POD, requests={})),
         *changed("NodeResourcesBalancedAllocation", NODE, allocatable={"cpu": 2}),
         *changed("NodeResourcesBalancedAllocation", POD, requests={}),
@@ -194,7 +196,7 @@ def other_node(*but: str) -> dict[str, Any]:
         *changed("NodeResourcesFit", NODE, **other_node("allocatable")),
         *changed("NodeResourcesFit", POD, labels={}),
         *changed("NodeResourcesBalancedAllocation", NODE, **other_node("allocatable")),
-        *changed("NodeResourcesBalancedAllocation", POD, labels={}, non_zero_requests=(1, 2)),
+        *changed("NodeResourcesBalancedAllocation", POD, labels={}, demand=Demand(non_zero_requests=(1, 2))),
         *come("NodeResourcesBalancedAllocation", replace(POD, requests={})),
         *come("VolumeRestrictions", using(PodClaim("c"), disk("azure-disk"))),
         *changed("VolumeRestrictions", using(disk("gce-pd")), labels={}),

@@ -58,7 +58,7 @@ def node(name: str, *features: str) -> Node:
     ],
 )
 def test_a_pod_needs_what_its_spec_uses(spec: dict[str, object], needed: set[str]) -> None:
-    assert pod(**spec).needed_features == needed
+    assert pod(**spec).demand.needed_features == needed
 
 
 def verdicts(release: Release, asking: Pod, *nodes: Node, gates: dict[str, bool] | None = None) -> list[Status] | None:

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Final
 
 import pytest
-from msgspec.structs import replace
 
 from app.objects.decode_pod import decode_pod
 from core.framework.interface import SUCCESS, Code, Status
@@ -18,7 +17,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.pod import ALL_ADDRESSES, HostPort, Pod
 from core.plugins.nodeports import HostPortsInUse, NodePorts
 from tests.builders import Object, make_node, make_pod
-from tests.core.decoded import mirror_of
+from tests.core.decoded import demanding, mirror_of
 from tests.core.plugins.values import delete, filtered
 from tests.core.plugins.values import tell as add
 
@@ -68,7 +67,7 @@ def test_ports_are_taken_where_any_port_in_use_conflicts(seed: int) -> None:
         ]
 
     def pod(name: str, node: str, taken: list[HostPort]) -> Pod:
-        return replace(pod_with(name=name, on=node), host_ports=frozenset(taken))
+        return demanding(pod_with(name=name, on=node), host_ports=frozenset(taken))
 
     names = [f"n{number}" for number in range(6)]
     mirror = mirror_of(*map(make_node, names))
@@ -83,7 +82,7 @@ def test_ports_are_taken_where_any_port_in_use_conflicts(seed: int) -> None:
 
 def test_many_addresses_of_one_port_conflict_where_one_of_them_is_in_use() -> None:
     addresses = [HostPort(80, ip=f"10.0.{number // 256}.{number % 256}") for number in range(2000)]
-    mirror = mirror_with(replace(pod_with(name="there", on="n1"), host_ports=frozenset(addresses[:1000])))
+    mirror = mirror_with(demanding(pod_with(name="there", on="n1"), host_ports=frozenset(addresses[:1000])))
     required = [frozenset(addresses[1000:]), frozenset(addresses[500:])]
-    found = [statuses(mirror, replace(pod_with(), host_ports=ports), "n1", "n2") for ports in required]
+    found = [statuses(mirror, demanding(pod_with(), host_ports=ports), "n1", "n2") for ports in required]
     assert found == [[SUCCESS, SUCCESS], [TAKEN, SUCCESS]]

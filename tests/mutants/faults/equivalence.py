@@ -6,6 +6,20 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="cache-knows-only-the-nodes-at-its-start",
+        breaks="The first question about a cluster that was read after the start raises an error.",
+        old="            self.validities.grow(self._mirror.nodes.extent)\n",
+        new="",
+        tests=("equivalence/test_cache.py",),
+    ),
+    Fault(
+        id="plugins-get-no-demand",
+        breaks="Plugins get pods that ask for no ports, images or features.",
+        old="return replace(_BLANK, **known, demand=replace(_BLANK.demand, **demand))",
+        new="return replace(_BLANK, **known)",
+        tests=("equivalence/test_classes.py", "test_class_fields.py"),
+    ),
+    Fault(
         id="ranking-forgets-which-filter-failed",
         breaks="A node that one filter refused is taken for fitting again as soon as another filter passes there.",
         old="        if filters and not all(map(ranking.fits.item, positions)):",

@@ -71,8 +71,8 @@ FAULTS: Final = (
     Fault(
         id="scored-requests-not-followed",
         breaks="A pod whose requests change for scoring alone is scored by those before.",
-        old="return before.requests != after.requests or before.non_zero_requests != after.non_zero_requests",
-        new="return before.requests != after.requests",
+        old=" or before.demand.non_zero_requests != after.demand.non_zero_requests",
+        new="",
         tests=("plugins/test_invalidation.py",),
     ),
     Fault(

@@ -42,7 +42,7 @@ from core.profile import Profile, full_profile, parse_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
 from tests.builders import PodBuilder, labelled, make_node
-from tests.core.decoded import mirror_of, node_of, pod_of
+from tests.core.decoded import demanding, mirror_of, node_of, pod_of
 from tests.core.diagnosis.deciding import HOST, ZONE, asking, decision_in, decision_of, roomy, using
 from tests.core.profile_parts import affinity_profile
 
@@ -106,9 +106,8 @@ def test_a_node_that_comes_with_the_question_has_no_pods() -> None:
 
 
 def test_a_missing_feature_is_named() -> None:
-    pod = msgspec.structs.replace(
-        pod_of(asking()), needed_features=frozenset({"RestartAllContainersOnContainerExits", "Unknown"})
-    )
+    needed = frozenset({"RestartAllContainersOnContainerExits", "Unknown"})
+    pod = demanding(pod_of(asking()), needed_features=needed)
     mirror = ClusterMirror(rules=rules_of(Release(1, 36)))
     mirror.apply(ClusterEvent("Add", node_of(make_node("n1").allocatable(pods=10))))
     found = node_amounts(decision_in(mirror, pod), 0, 5).missing_features
@@ -144,7 +143,7 @@ def test_features_that_nodes_do_not_declare_are_counted() -> None:
     declaring = replace(node_of(roomy("n2")), declared_features=frozenset({FEATURE}))
     for node in (node_of(roomy("n1")), declaring):
         mirror.apply(ClusterEvent("Add", node))
-    found = cluster_amounts(decision_in(mirror, replace(pod_of(asking()), needed_features=frozenset({FEATURE}))), 5)
+    found = cluster_amounts(decision_in(mirror, demanding(pod_of(asking()), needed_features=frozenset({FEATURE}))), 5)
     assert list(found.missing_features) == [FeatureInCluster(FEATURE, 1)]
 
 

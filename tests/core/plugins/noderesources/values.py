@@ -7,7 +7,7 @@ from core.events import Action, ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import Demand, Pod
 
 Amounts: TypeAlias = Mapping[str, int]
 
@@ -23,9 +23,8 @@ def offering(name: str, amounts: Amounts) -> Node:
 def asking(name: str, amounts: Amounts, on: str = "", non_zero: tuple[int, int] | None = None) -> Pod:
     """Make a pod that asks for these amounts; scoring takes it for the same unless `non_zero` says otherwise."""
     taken_for = (amounts.get("cpu", 0), amounts.get("memory", 0)) if non_zero is None else non_zero
-    return Pod(
-        name, "default", name, node_name=on, requests=amounts, non_zero_requests=taken_for, scored_requests=taken_for
-    )
+    demand = Demand(non_zero_requests=taken_for, scored_requests=taken_for)
+    return Pod(name, "default", name, node_name=on, requests=amounts, demand=demand)
 
 
 def tell(mirror: ClusterMirror, action: Action, *things: Object) -> None:
