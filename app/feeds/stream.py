@@ -185,7 +185,11 @@ class LineSplitter:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the lines that a chunk completes, without their line feeds. Raises LineTooLongError."""
-        *lines, rest = chunk.split(b"\n")
+        lines, begin = [], 0
+        while (end := chunk.find(b"\n", begin)) >= 0:  # `split` looks at each byte in turn: 1 us a pod
+            lines.append(chunk[begin:end])
+            begin = end + 1
+        rest = chunk[begin:]
         if lines and self._unfinished:
             # One growing buffer, not a list of pieces: pieces may have one byte each.
             self._unfinished += lines[0]
