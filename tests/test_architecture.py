@@ -52,6 +52,8 @@ def test_a_request_takes_the_way_that_is_written(title: str, port: str, path: st
 async def test_a_watch_event_takes_the_way_that_is_written(server: FakeApiServer) -> None:
     listed, calls = way("A watch event"), Calls()
     async with scheduling(server, N1) as scheduler:
+        assert await scheduler.filter(scheduler.create(WEB), "n1") == ["n1"]  # the cache listens from now on
+        await until(server.all_sent)
         with calls.watching():
             pod = scheduler.create(loner("first").on("n1"))
             await until(lambda: scheduler.is_added(pod, "n1"))

@@ -170,7 +170,7 @@ class WireContainers(Wire, array_like=True):
     claim_statuses: msgspec.Raw
 
 
-class Asked(NamedTuple):
+class Demands(NamedTuple):
     """What a pod's containers ask of its node, as fields of Pod. Pods that ask alike mostly share one value."""
 
     requests: Mapping[str, int]
@@ -182,7 +182,7 @@ _resources_decoder: Final = nullable(WireResources)
 _ports_decoder: Final = nullable(list[_ContainerPort])
 
 
-def asked_of(wire: WireContainers, features: frozenset[str], *, shared: bool) -> Asked:
+def demands_of(wire: WireContainers, features: frozenset[str], *, shared: bool) -> Demands:
     """Return what a pod asks of its node, which has to declare the features.
 
     `shared`: pods that ask alike get one value. Raises DecodeError, with the field, for an invalid quantity or port.
@@ -199,21 +199,21 @@ def asked_of(wire: WireContainers, features: frozenset[str], *, shared: bool) ->
         images=tuple(sorted(normalized_image_name(each.image or "") for each in (*containers, *init_containers))),
         needed_features=features,
     )
-    make = _shared_asked if shared else _asked
+    make = _shared_demands if shared else _demands
     found = make(tuple(pod_requests(pod, _COUNTING).items()), is_best_effort(pod), demand)
     return found if pod.counts_alike else found._replace(demand=replace(found.demand, resources=pod))
 
 
-def _asked(
+def _demands(
     requests: tuple[tuple[str, int], ...],
     best_effort: bool,  # noqa: FBT001 - a plain value
     demand: Demand,
-) -> Asked:
-    return Asked(dict(requests), best_effort, demand)
+) -> Demands:
+    return Demands(dict(requests), best_effort, demand)
 
 
 # JSON with different container names or statuses mostly gives the same result.
-_shared_asked = lru_cache(maxsize=_MEMO_ENTRIES)(_asked)
+_shared_demands = lru_cache(maxsize=_MEMO_ENTRIES)(_demands)
 
 
 def _resources_of(

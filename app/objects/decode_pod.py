@@ -26,7 +26,7 @@ from app.objects.decode_containers import (
     WireContainers,
     WireContainerStatus,
     WireResources,
-    asked_of,
+    demands_of,
     needed_features,
 )
 from app.objects.decode_groups import EMPTY_CONDITION, WireCondition, condition_of, membership_of
@@ -224,17 +224,17 @@ def _parse_template(raw: bytes) -> Pod:
     namespace, affinity = intern(wire.namespace), bytes(wire.affinity)
     pods, nodes = affinity_of(namespace, affinity), node_affinity_of(affinity, wire.node_selector)
     features = needed_features(wire.containers, wire.ephemeral_containers, users_of_host=wire.users_of_host)
-    asked = asked_of(wire.containers, features, shared=len(raw) <= _TEMPLATE_BYTES)
+    demands = demands_of(wire.containers, features, shared=len(raw) <= _TEMPLATE_BYTES)
     controller = controller_of(wire.owner_references)
     return Pod(
         "",
         namespace,
         "",
         affinity=pods,
-        requests=asked.requests,
-        best_effort=asked.best_effort,
+        requests=demands.requests,
+        best_effort=demands.best_effort,
         controller=controller,
-        demand=asked.demand,
+        demand=demands.demand,
         tolerations=tolerations_of(wire.tolerations),
         node_affinity=nodes,
         spread=topology_spread_of(wire.spread),
