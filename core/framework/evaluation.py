@@ -257,14 +257,8 @@ class FitChecks:
 
 def _entries(pod: Pod) -> int:
     """Count the work of the predicates that run at each check."""
-    affinity = pod.affinity
-    lists = (
-        affinity.required_affinity,
-        affinity.required_anti_affinity,
-        pod.spread,
-        pod.demand.host_ports,
-        pod.volumes,
-    )
+    together, apart = pod.affinity.required_affinity, pod.affinity.required_anti_affinity
+    lists = (together, apart, pod.spread, pod.demand.host_ports, pod.volumes)
     return sum(map(len, lists)) + len(pod.requests)
 
 

@@ -241,7 +241,7 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     differently, else None (see `counted`).
 
     `images` has one normalised name per container, including init containers, sorted. `image_volumes` has one per image
-    volume. `needed_features` are the features of any release that a node must declare for the pod.
+    volume. `needed_features` are the features of any release that a node must declare.
     """
 
     non_zero_requests: tuple[int, int] = (0, 0)
@@ -275,9 +275,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     Preemption reads `start_time`, `preemption_policy` and `preempted`. `start_time` is the text of status.startTime,
     empty while the pod has not started. The API server writes it in UTC and whole seconds, so the texts sort by time.
     `preemption_policy` is empty if the pod does not set it. `preempted` is true if the pod terminates because a
-    scheduler preempted it.
-
-    The plugins that follow node load read `of_daemon_set`: whether its controller is a DaemonSet.
+    scheduler preempted it. Plugins of node load read `of_daemon_set`: whether its controller is a DaemonSet.
 
     Decisions read the other fields. No plugin reads them, except that NodeResourcesFit may read `scheduler_name`, the
     name of the pod's scheduler. `scheduling_group` is the group that kube-scheduler schedules the pod in, empty for

@@ -43,11 +43,10 @@ class EstimatedUsage(msgspec.Struct, frozen=True):
 
     def __call__(self, pod: Pod) -> tuple[int, int]:
         """Return millicores and bytes."""
+        limits = pod.demand.load.limits
         cpu, memory = (
             _estimate(pod.requests.get(name, 0), limit, factor, unstated)
-            for name, limit, factor, unstated in zip(
-                RESOURCES, pod.demand.load.limits, self.factors, _UNSTATED, strict=True
-            )
+            for name, limit, factor, unstated in zip(RESOURCES, limits, self.factors, _UNSTATED, strict=True)
         )
         return cpu, memory
 
