@@ -73,7 +73,7 @@ def test_a_route_is_served(page: Path) -> None:
     served = {path: set(methods) for port in service.ports for path, methods in describe(port.app)["paths"].items()}
     served["/openapi.json"] = {"get"}  # the description does not contain itself
     served["/events"] = {"get"}  # a stream without an end
-    for method, path in re.findall(r"`(GET|POST|PUT|DELETE) (/[a-z/.]+)", page.read_text("utf-8")):
+    for method, path in re.findall(r"`(GET|POST|PUT|DELETE) (/[a-z/.-]+)", page.read_text("utf-8")):
         begun = [each for each in served if each == path or each.startswith(path.rstrip("/") + "/{")]
         assert any(method.lower() in served[each] for each in begun), f"{page}: {method} {path}"
 

@@ -63,7 +63,12 @@ NAMELESS: Final = OPEN_PATHS | {
     "/explain/manifest",
 }
 """Paths whose responses name no pod except replicas of Kindred."""
-HIDING: Final = frozenset({"/explain", "/explain/nodes", "/names", "/pending"})
+HIDING: Final = frozenset(
+    {
+        *("/explain", "/explain/nodes", "/names", "/pending"),
+        *("/what-if/capacity", "/what-if/drain", "/what-if/loss", "/what-if/removal"),
+    }
+)
 """Paths whose routes hide names themselves, by a Viewer."""
 _NOBODY: Final = (
     f"no caller is known: send a token of the Kubernetes API in the header {CALLER_HEADER}, or use a token of an admin"

@@ -17,12 +17,17 @@ from app.admin.decisions_routes import DecisionDetail, LastDecisions
 from app.admin.equivalence_routes import CacheState, ClassState
 from app.admin.explain_routes import Samples
 from app.admin.health_routes import Version
+from app.admin.what_if_routes import QUESTIONS
 from app.explain.explain_request import ExplainRequestBody
 from app.explain.explainer import Explanation
 from app.explain.known_pods import FoundNames
 from app.explain.node_map import NodeMap
 from app.explain.pending import PendingPods
 from app.process.json_text import encode
+from app.simulation.capacity_response import CapacityResponse
+from app.simulation.drain_response import DrainResponse
+from app.simulation.loss_response import LossResponse
+from app.simulation.removal_response import RemovalResponse
 from app.verbs.endpoint import ExtenderApp
 from core.diagnosis.cluster_view import ClusterView
 from core.framework.scores import MAX_NODE_SCORE
@@ -154,11 +159,16 @@ _RESPONSES: Final[Mapping[tuple[str, str], tuple[Any, ...]]] = {
     ("get", "/pending"): (PendingPods,),
     ("get", "/units"): (Units,),
     ("get", "/version"): (Version,),
+    ("post", "/what-if/capacity"): (CapacityResponse,),
+    ("post", "/what-if/drain"): (DrainResponse,),
+    ("post", "/what-if/loss"): (LossResponse,),
+    ("post", "/what-if/removal"): (RemovalResponse,),
 }
 """Operation -> types that msgspec encodes, of which the response has one."""
 _REQUESTS: Final[Mapping[tuple[str, str], type[msgspec.Struct]]] = {
     ("post", "/explain"): ExplainRequestBody,
     ("post", "/explain/nodes"): ExplainRequestBody,
+    **{("post", path): kind for path, kind in QUESTIONS.items()},
 }
 _ERROR: Final[Schema] = {
     "description": "`detail` has the reason, and `field` the place in the request.",

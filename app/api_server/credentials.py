@@ -76,6 +76,13 @@ class Credentials:
         nobody = msgspec.structs.replace(access, tls=tls, authorization="", renew_at=None)
         return Credentials(nobody, None, self._clock, self._wall_clock)
 
+    def again(self) -> "Credentials":
+        """Return the same credentials for another event loop, such as one of a forked child.
+
+        Raises ConfigurationError.
+        """
+        return Credentials(self._fresh.access, self._read, self._clock, self._wall_clock)
+
     def tls(self) -> ssl.SSLContext | None:
         """Return the TLS context for new connections. None for plain HTTP."""
         return self._fresh.context

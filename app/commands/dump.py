@@ -32,6 +32,9 @@ from app.objects.resources import DUMP_COMMAND, OF_MANIFESTS, RESOURCES, dump_co
 from app.objects.yaml_documents import is_json
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
+from app.simulation.assumptions import Lack
+from app.simulation.objects_at_hand import Taken, take_items
+from app.simulation.raw_objects import RawObjects
 from app.verbs.request import RecentPods
 from app.wiring.engine import apply_partition, create_cache, explained_profile, scheduler_profiles, served_profile
 from core.events import Kind, Missing
@@ -102,6 +105,8 @@ class Cluster(NamedTuple):
     freshness: Freshness = OF_A_DUMP
     """Has the kinds that the mirror lacks."""
     items: Sequence[DumpItem] = ()
+    superseded: Collection[str] = ()
+    """The places of objects that a later one of the dump replaces. They are not among `items`."""
 
     def others(self) -> Objects:
         """Return the objects of the kinds that controllers and admission read. The first call of it reads them all."""
@@ -144,10 +149,7 @@ def load_dump(settings: Settings, source: Source) -> Cluster:
         raise click.UsageError("Give either --snapshot FILE or --demo.")
     mirror = ClusterMirror()
     with BulkLoads().loading():
-        if snapshot is not None:
-            found = _read(snapshot, skip_invalid=source["skip_invalid"])
-        else:
-            found = read_dump(demo_cluster(time.time()))
+        found = _read(source)
         refuse_foreign(found)
         items = found.items
         hidden = not sys.stderr.isatty()
@@ -160,7 +162,20 @@ def load_dump(settings: Settings, source: Source) -> Cluster:
     if summary.kubelet_versions:
         release.take(newest(summary.kubelet_versions), "nodes")
     _report(summary, redirection(snapshot) if snapshot is not None else "")
-    return Cluster(mirror, release, of_a_dump(lacking), items)
+    return Cluster(mirror, release, of_a_dump(lacking), items, summary.superseded)
+
+
+def take_again(source: Source, superseded: Collection[str], _question: object, raw: RawObjects) -> Taken:
+    """Take the objects that a mirror lacks from its dump, which is read again: to keep its text would double it."""
+    snapshot = source["snapshot"]
+    if snapshot == _STDIN:
+        return Taken([Lack("owners and facts of pods: the dump was read from standard input; serve a file")])
+    try:
+        found = _read(source, quiet=True)
+    except SnapshotError as error:
+        return Taken([Lack(f"owners and facts of pods: the dump cannot be read again: {error}")])
+    take_items((item for item in found.items if item.place not in superseded), raw)
+    return Taken(without_quotas=without_quotas(snapshot))
 
 
 _TOGETHER: Final[Sequence[Collection[Kind]]] = (
@@ -195,6 +210,13 @@ def redirection(name: str) -> str:
     return f" >> {shlex.quote(name)}" if name != _STDIN and Path(name).suffix not in _YAML else ""
 
 
+def without_quotas(snapshot: str | None) -> Sequence[Lack]:
+    """Return what a question does not know if a dump has no ResourceQuota. Without a dump: nothing."""
+    if snapshot is None:
+        return ()
+    return (Lack("the dump has no resourcequotas", f"kubectl get -A -o json quota{redirection(snapshot)}"),)
+
+
 def warn_of_lacks(cluster: Cluster, profile: Profile) -> None:
     """Print a warning for the kinds that responses to schedulers depend on, because a response cannot say it."""
     missing = cluster.freshness.missing_for_explanations()
@@ -204,22 +226,28 @@ def warn_of_lacks(cluster: Cluster, profile: Profile) -> None:
         print_line(f"  {command}", err=True)
 
 
-def _read(snapshot: str, *, skip_invalid: bool) -> Dump:
-    """Return the objects of a file, of standard input, or of the files in a folder. Raises SnapshotError."""
-    reading = _Reading()
+def _read(source: Source, *, quiet: bool = False) -> Dump:
+    """Return the objects of the demo, of a file, of standard input, or of the files in a folder.
+
+    Raises SnapshotError.
+    """
+    snapshot, reading = source["snapshot"], _Reading()
+    if snapshot is None:
+        return read_dump(demo_cluster(time.time()))
     if not Path(snapshot).is_dir():
         try:
             with click.open_file(snapshot, "rb") as file:
                 return read_dump(reading.text(file, "--snapshot"))
         except OSError as error:
             raise SnapshotError(f"--snapshot: {error.strerror}") from None
-    return _read_folder(Path(snapshot), reading, skip_invalid=skip_invalid)
+    return _read_folder(Path(snapshot), reading, skip_invalid=source["skip_invalid"], quiet=quiet)
 
 
-def _read_folder(folder: Path, reading: "_Reading", *, skip_invalid: bool) -> Dump:
+def _read_folder(folder: Path, reading: "_Reading", *, skip_invalid: bool, quiet: bool) -> Dump:
     """Return the objects of the files of JSON and YAML below a folder, such as that of a must-gather.
 
-    Such folders have other files, too. They are named and left out. A file that was cut off is an error.
+    Such folders have other files, too. They are named, unless `quiet`, and left out. A file that was cut off is an
+    error.
     """
     found = Dump([], set())
     files = sorted(each for each in folder.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
@@ -238,7 +266,8 @@ def _read_folder(folder: Path, reading: "_Reading", *, skip_invalid: bool) -> Du
         else:
             found.items.extend(part.items)
             found.stated.update(part.stated)
-    _print_problems("Left out", left_out)
+    if not quiet:
+        _print_problems("Left out", left_out)
     if not found.items and not found.stated:
         raise SnapshotError(f"--snapshot: no object in {len(files)} files of {', '.join(sorted(_SUFFIXES))}")
     return found

@@ -19,6 +19,7 @@ from app.feeds import usage_feed
 from app.objects.resources import RESOURCES
 from app.settings.configuration import load_configuration
 from app.settings.settings import Settings, key_of, text_of
+from app.simulation.objects_at_hand import OF_OWNERS
 from app.verbs import executor as preemption_api
 from app.verbs import pods
 from app.wiring.engine import create_profile, followed_kinds
@@ -55,6 +56,8 @@ def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
         rules += preemption_api.RBAC_RULES
     if settings.usage_source == "metrics-api":
         rules.append(usage_feed.RBAC_RULE)
+    if settings.admin:
+        rules += [each.list_rule for each in OF_OWNERS]  # for questions about what would happen
     return _merged(rules)
 
 

@@ -14,7 +14,7 @@ from app import __version__
 from app.admin.explain_routes import Sample
 from app.api_server.credentials import load_credentials
 from app.api_server.login import own_namespace
-from app.commands.dump import SOURCE_OPTIONS, Source, load_dump, warn_of_lacks
+from app.commands.dump import SOURCE_OPTIONS, Source, load_dump, take_again, warn_of_lacks
 from app.commands.options import (
     clear_errors,
     settings_options,
@@ -91,6 +91,7 @@ def _service(configuration: Configuration, source: ClusterSource) -> Service:
             dump.release,
             freshness=dump.freshness,
             samples=offered,
+            take=partial(take_again, source, dump.superseded),
         )
     if source["skip_invalid"]:
         raise click.UsageError("--skip-invalid is for a dump; the watch always skips broken objects.")

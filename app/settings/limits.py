@@ -49,6 +49,10 @@ class Limits(NamedTuple):
     """Requests that may wait in the queue. Further ones are rejected at once, as those that waited too long: most of
     them would be, later."""
 
+    question_seconds: float = 600.0
+    """Time for a question about what would happen. The loss of each of three zones with 50,000 pods, in three orders,
+    takes a few minutes of one CPU."""
+
 
 DEFAULTS: Final = Limits()
 

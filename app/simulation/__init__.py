@@ -1,4 +1,4 @@
-"""What the questions of core.simulation ask of a cluster: the pods that come again, and facts that the mirror lacks.
+"""The questions about what would happen, and what they ask of a cluster: the pods that come again, facts of pods.
 
-This package has no HTTP, no text for a terminal, and places no pod.
+This package has no routes, no text for a terminal, and places no pod.
 """

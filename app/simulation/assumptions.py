@@ -29,3 +29,7 @@ class Assumptions(msgspec.Struct, frozen=True):
     lacks: Sequence[Lack]
     uncertainties: Sequence[Uncertainty]
     """Owners of whose new pods not everything is known."""
+    names_hidden: str = ""
+    """Why some pods are not named. Empty if all are."""
+    left_out: int = 0
+    """How many pods are not named. All numbers count them."""

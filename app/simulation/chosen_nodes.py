@@ -19,10 +19,19 @@ _EQUAL: Final[Mapping[str, str]] = {"=": "In", "==": "In", "!=": "NotIn", "in": 
 
 
 class QuestionError(Exception):
-    """A question about something that the cluster does not have. The message is one line, and names the option."""
+    """A question that the cluster has no answer to, such as one about a node that it does not have, in one line.
+
+    `field` is the field of the question, and `value` what it has there, if the message is about one value.
+    """
+
+    def __init__(self, field: str, message: str, value: str = "") -> None:
+        super().__init__(": ".join(filter(None, (field, value, message))))
+        self.field = field
+        self.value = value
+        self.message = message
 
 
-def selector_of_text(option: str, text: str) -> Selector:
+def selector_of_text(text: str) -> Selector:
     """Return a selector in kubectl's form: `a=b,c!=d,e in (f,g),h notin (i),j,!k`. Raises QuestionError.
 
     Source: k8s.io/apimachinery pkg/labels/selector.go (Parse).
@@ -32,7 +41,7 @@ def selector_of_text(option: str, text: str) -> Selector:
         term = _TERM.match(text, place) if text.strip() else None
         if term is None:
             raise QuestionError(
-                f"{option}: {text[place:].strip() or 'nothing'}: expected a label selector, as for kubectl"
+                "selector", "expected a label selector, as for kubectl", text[place:].strip() or "nothing"
             )
         place = term.end()
         if term["absent"]:
@@ -45,7 +54,7 @@ def selector_of_text(option: str, text: str) -> Selector:
     try:
         return parse_selector({}, terms)
     except SelectorError as error:
-        raise QuestionError(f"{option}: {error}") from None
+        raise QuestionError("selector", str(error), text) from None
 
 
 def chosen_nodes(
@@ -61,21 +70,22 @@ def chosen_nodes(
     found = {*given}
     unknown = sorted(found - nodes.keys())
     if unknown:
-        raise QuestionError(f"no such node: {listed(unknown, _MAX_LISTED)}")
+        raise QuestionError("nodes", f"no such node: {listed(unknown, _MAX_LISTED)}")
     if selector:
-        matches = selector_of_text("--selector", selector).matches
-        found |= _of(nodes, lambda node: matches(node.labels), f"--selector {selector}: no node matches")
+        matches, none = selector_of_text(selector).matches, QuestionError("selector", "no node matches", selector)
+        found |= _of(nodes, lambda node: matches(node.labels), none)
     if zone:
         values = sorted({node.labels[ZONE] for node in nodes.values() if ZONE in node.labels})
         has = f"; there are {listed(values, _MAX_LISTED)}" if values else f": no node has the label {ZONE}"
-        found |= _of(nodes, lambda node: node.labels.get(ZONE) == zone, f"--zone {zone}: no node is in it{has}")
+        none = QuestionError("zone", f"no node is in it{has}", zone)
+        found |= _of(nodes, lambda node: node.labels.get(ZONE) == zone, none)
     if len(found) == len(nodes) and not may_be_all:
-        raise QuestionError("all nodes are chosen, so that none is left for their pods")
+        raise QuestionError("nodes", "all nodes are chosen, so that none is left for their pods")
     return [*dict.fromkeys([*given, *sorted(found)])]
 
 
-def _of(nodes: Mapping[str, Node], has: Callable[[Node], bool], none: str) -> set[str]:
+def _of(nodes: Mapping[str, Node], has: Callable[[Node], bool], none: QuestionError) -> set[str]:
     found = {name for name, node in nodes.items() if has(node)}
     if not found:
-        raise QuestionError(none)
+        raise none
     return found

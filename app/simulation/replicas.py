@@ -8,7 +8,7 @@ import msgspec
 
 from app.explain.explain_request import Manifest, decode_manifest
 from app.explain.pod_names import PodQuery, pod_query
-from app.explain.stored_pod import Json, member, read_json
+from app.explain.stored_pod import Json, elements, member, read_json
 from app.explain.templates import AtHand
 from app.explain.workloads import split
 from app.simulation.chosen_nodes import QuestionError
@@ -51,7 +51,7 @@ class Replicas:
         name = str(read_json(msgspec.json.encode(workload)).get("metadata", {}).get("name") or manifest.pod.name)
         of = f"{kind} {manifest.pod.namespace}/{name}"
         if belongs_to_node(manifest.pod):
-            raise QuestionError(f"{of}: {_OF_NODES}")
+            raise QuestionError("manifests", _OF_NODES, of)
         return self._of(manifest, of, is_set=kind == "StatefulSet")
 
     def named(self, text: str, namespace: str = "") -> Replica:
@@ -64,12 +64,15 @@ class Replicas:
         found = {(pod.namespace, owner_text(pod) if query.kind else pod.name): pod for pod in self._pods(query)}
         namespaces = {each for each, _ in found} | {_namespace_of(each) for each in stored}
         if not namespaces:
-            raise QuestionError(f"{text}: there is no such pod, and no pod of such a workload; -f FILE has a new one")
+            raise QuestionError(
+                "of", "there is no such pod, and no pod of such a workload; a manifest has a new one", text
+            )
         if len(namespaces) > 1:
-            raise QuestionError(f"{text}: there are several of that name, in {', '.join(sorted(namespaces))}: give -n")
+            several = f"there are several of that name, in {', '.join(sorted(namespaces))}: give a namespace"
+            raise QuestionError("of", several, text)
         pod = next(iter(found.values()))
         if belongs_to_node(pod):
-            raise QuestionError(f"{text}: {_OF_NODES}")
+            raise QuestionError("of", _OF_NODES, text)
         again = self._facts.comes_again(pod) if pod.node_name else copy_of_pod(pod)
         made = again if isinstance(again, Pod) else copy_of_pod(pod) if isinstance(again, str) else again.pod
         return Replica(owner_text(pod) if query.kind else f"Pod {pod.full_name}", Template(made))
@@ -90,6 +93,13 @@ class Replicas:
             elif each.full_name not in self._mirror.objects(type(each)):
                 self._mirror.apply(ClusterEvent("Add", each))
         return Replica(of, Template(manifest.pod, claims=claims), "; ".join(manifest.notes.unknown))
+
+
+def namespaces_of(manifest: msgspec.Raw) -> Iterator[str]:
+    """Yield the namespaces of the objects of a manifest, which may be a list. Raises DecodeError."""
+    found = read_json(bytes(manifest))
+    for each in elements(found, "items") or [found]:
+        yield _namespace_of(each)
 
 
 def _namespace_of(stored: Json) -> str:

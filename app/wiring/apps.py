@@ -20,6 +20,7 @@ from app.admin.explain_routes import Sample, explain_router, explained_nodes_rou
 from app.admin.health_routes import health_router, metrics_router
 from app.admin.openapi import openapi_router
 from app.admin.page_routes import OPEN_PATHS, page_router
+from app.admin.what_if_routes import what_if_router
 from app.explain.decisions import Decisions
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods, NameSearch
@@ -31,6 +32,8 @@ from app.server.ports import Port, admin_port, extender_port, health_port
 from app.server.process import Background
 from app.settings.limits import Limits, queue_bytes
 from app.settings.settings import PortName, Settings, port_rule
+from app.simulation.asking import Asker, Simulated
+from app.simulation.objects_at_hand import TakeObjects, take_nothing
 from app.telemetry.metrics import Metrics
 from app.telemetry.request_log import observer
 from app.telemetry.request_metrics import queue_metrics
@@ -40,7 +43,14 @@ from app.verbs.endpoint import ExtenderApp, VerbEndpoint
 from app.verbs.filter import filter_verb, prioritize_verb
 from app.verbs.preempt import PreemptVerb, preempt_verb
 from app.wiring.cluster import Cluster
-from app.wiring.engine import Engine, explained_profile, scheduler_profiles
+from app.wiring.engine import (
+    Engine,
+    explained_profile,
+    for_simulations,
+    scheduler_profiles,
+    simulated_kinds,
+    simulated_schedulers,
+)
 from core.diagnosis.wakes import VictimsByPod, victims_by_pod
 from core.events import NOT_MISSING
 from core.gangs.scheduling_groups import scheduling_group_statuses
@@ -156,10 +166,12 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
     limits: Limits,
     sources: Mapping[str, str],
     samples: Sequence[Sample],
+    take: TakeObjects = take_nothing,
 ) -> Port:
     """Return the admin port. Raises ConfigurationError.
 
-    `sources` has the source of each setting, see Configuration. The page offers `samples`.
+    `sources` has the source of each setting, see Configuration. The page offers `samples`. `take` gets what a question
+    about what would happen reads beside the mirror.
     """
     mirror, work, recent_pods = engine.mirror, verbs.work, engine.effects.recent_pods
 
@@ -186,6 +198,7 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
         unread = cluster.state.freshness.missing_for_explanations().get(SchedulingGroup, NOT_MISSING).why
         return merge(placed_here, scheduling_group_statuses(mirror, unread), key=lambda each: each.unit)
 
+    asker = Asker(_simulated(settings, engine, cluster, take), work, limits.question_seconds)
     access = Access(cluster.reviews)
     app = _app(
         FastAPI,
@@ -202,10 +215,23 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
         samples_router(samples),
         pending_router(PendingPodsExplainer(explainer, work, time.time, waits=waits), work, access),
         units_router(units),
+        what_if_router(asker, cluster.state, limits.max_body_bytes, access),
         page_router(),
         admitted=access.admit,
     )
     return admin_port(settings, app, limits, open_paths=OPEN_PATHS)
+
+
+def _simulated(settings: Settings, engine: Engine, cluster: Cluster, take: TakeObjects) -> Simulated:
+    simulating = for_simulations(settings)
+    return Simulated(
+        engine.mirror,
+        cluster.state.freshness,
+        cluster.release,
+        simulated_kinds(simulating),
+        partial(simulated_schedulers, simulating, engine.mirror),
+        take,
+    )
 
 
 def _app(kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None, admitted: Guard | None = None) -> App:

@@ -12,6 +12,7 @@ from app.feeds.memory import memory_limit
 from app.objects.decode import DecodeError
 from app.objects.partition import set_partition
 from app.objects.plugin_args import plugin_arguments
+from app.objects.resources import RESOURCES
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, SchedulerConfig, load_scheduler_config
 from app.scheduler_configuration.validation import UnreadableError
 from app.server.process import Background
@@ -231,6 +232,17 @@ def scheduler_profiles(settings: Settings, every: ExplainProfile) -> SchedulerPr
 def check_explained(settings: Settings) -> None:
     """Raise SettingsError if the settings for explanations are invalid. Needs no mirror."""
     scheduler_profiles(settings, explained_profile(settings, create_profile(settings)))
+
+
+def for_simulations(settings: Settings) -> Settings:
+    """Return the settings by which simulations place pods: every rule of kube-scheduler applies."""
+    return settings.model_copy(update={"profile": "full"})
+
+
+def simulated_kinds(settings: Settings) -> list[Kind]:
+    """Return the kinds of objects that simulations read. Raises SettingsError."""
+    judged = full_profile() if settings.scheduler_config is not None else create_profile(settings)
+    return [kind for kind in judged.kinds if kind in RESOURCES]
 
 
 def simulated_schedulers(settings: Settings, mirror: ClusterMirror) -> Schedulers:

@@ -26,6 +26,7 @@ from app.server.ports import Port
 from app.server.process import Background, watch_loop
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
+from app.simulation.objects_at_hand import ServerObjects, TakeObjects, take_nothing
 from app.telemetry.metrics import Metrics, release_metrics, tls_metrics
 from app.verbs.admission import ServingState
 from app.wiring.apps import Verbs, create_admin_port, create_scheduler_ports, create_verbs
@@ -56,13 +57,14 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     *,
     freshness: Freshness = OF_A_DUMP,
     samples: Sequence[Sample] = (),
+    take: TakeObjects = take_nothing,
     limits: Limits = DEFAULTS,
 ) -> Service:
     """Return the service that answers from a mirror, which follows a cluster if there are credentials for one.
 
     `sources` has the place where each setting was made; see Configuration. `release` is the release of a dump; without
     one it follows from the settings and the API server. `freshness` says what the dump lacks. `samples` are pods that
-    the page offers to ask about. Raises SettingsError.
+    the page offers to ask about. `take` gets what questions read of a dump beside the mirror. Raises SettingsError.
     """
     if release is None:
         release = ReleaseTracker(settings, mirror)
@@ -77,6 +79,7 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
         cluster = dumped_cluster(settings, release, metrics, limits, freshness)
     else:
         check_usage(settings, profile)
+        take = ServerObjects(credentials, mirror).take
         kinds = followed_kinds(settings, profile)
         cluster = followed_cluster(
             settings, mirror, release, kinds, credentials=credentials, metrics=metrics, limits=limits, states=states
@@ -86,7 +89,9 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     ports = create_scheduler_ports(settings, engine, cluster, verbs, metrics=metrics, limits=limits)
     admin = None
     if settings.admin:
-        admin = create_admin_port(settings, engine, cluster, verbs, limits=limits, sources=sources, samples=samples)
+        admin = create_admin_port(
+            settings, engine, cluster, verbs, limits=limits, sources=sources, samples=samples, take=take
+        )
         ports.append(admin)
     if reloaded := [port.tls for port in ports if port.tls is not None]:
         metrics.register(partial(tls_metrics, reloaded))

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tests.bench import (
+    beside,
     busy,
     cache,
     churn,
@@ -46,6 +47,7 @@ SECTIONS: Final[Mapping[str, Callable[[Size], Section]]] = MappingProxyType(
         "cache": cache.measure,
         "explain": explain.measure,
         "devices": devices.measure,
+        "beside": beside.measure,
         "busy": busy.measure,
     }
 )

@@ -20,6 +20,8 @@ def assumed_text(assumed: Assumptions, *, wide: bool) -> Iterator[Line]:
         yield from styled(wrapped(f"Not judged: {lack.why}{'. This adds them:' if lack.command else ''}"), "yellow")
         if lack.command:
             yield f"  {lack.command}"
+    if assumed.names_hidden:
+        yield from styled(wrapped(f"Left out: {counted(assumed.left_out, 'pod')}: {assumed.names_hidden}."), "yellow")
     for why, uncertainties in _by_reason(assumed).items():
         yield from styled(wrapped(_uncertainty_text(why, uncertainties, wide=wide)), "yellow")
 

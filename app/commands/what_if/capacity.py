@@ -1,49 +1,37 @@
 """`kindred capacity`: how many more pods fit, and what stops the next one."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final, Unpack
 
 import click
-from msgspec.structs import replace
+import msgspec
 
-from app.api_server.client import ApiError
-from app.api_server.credentials import CredentialsError
-from app.commands.dump import redirection
 from app.commands.manifests import one_manifest, read_manifests
-from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
+from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, labelled, paragraphs, print_output, styled, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import rejected_text
-from app.commands.what_if.progress import result_of
+from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
 from app.commands.what_if.source import (
     QUESTION_OPTIONS,
-    QuestionCluster,
-    QuestionSource,
-    load,
+    clear_question_errors,
     orders_option,
     question_settings,
 )
-from app.commands.why.cluster import MissingRightsError
-from app.simulation.assumptions import Lack
-from app.simulation.capacity_response import CapacityResponse, capacity_response
+from app.simulation.capacity_response import CapacityResponse
 from app.simulation.chosen_nodes import QuestionError
-from app.simulation.comes_again import Uncertainty
-from app.simulation.quotas import KIND, within_quotas
-from app.simulation.replicas import Replica, Replicas
+from app.simulation.questions import MAX_ADDED, CapacityQuestion
 from core.explaining.words import counted
-from core.objects.node import ZONE
 from core.objects.quantity import quantity_text
-from core.simulation.capacity import MOST, Template, capacity
-from core.simulation.new_nodes import NodeLike
+from core.simulation.capacity import MOST
 
 _VISIBLE: Final = ("cpu", "memory", "pods")
 _MAX_PENDING: Final = 5
-_MAX_ADDED: Final = 1_000
 
 
-class Options(QuestionSource):
+class Options(QuestionOptions):
     """All options of the command."""
 
     of: tuple[str, ...]
@@ -71,63 +59,37 @@ class Options(QuestionSource):
 @click.option("--in-zone", default="", metavar="ZONE", help="Zone of the added nodes.  [default: that of the node]")
 @orders_option
 @output_option(NO_NAMES)
-@with_options(QUESTION_OPTIONS)
+@with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
 def capacity_command(**options: Unpack[Options]) -> None:
     """Print how many more pods fit: replicas of a manifest, a workload or a pod, and what stops the next one.
 
     The pending pods come first. A replica is of TYPE/NAME, such as deploy/web, of a pod NAME, or of a manifest (-f).
     With --add-node-like, prints how many such nodes the replicas need, or without replicas the pending pods. Reads a
-    dump (--snapshot, --demo), or lists the cluster of a kubeconfig. Ends with 0 if enough fit, 1 if not, 2 for errors.
+    dump (--snapshot, --demo), asks a running service (--server), or lists the cluster of a kubeconfig. Ends with 0 if
+    enough fit, 1 if not, 2 for errors.
     """
-    if not (options["of"] or options["file"] or options["add_node_like"]):
-        raise click.UsageError("Give TYPE/NAME, a pod, -f FILE, or --add-node-like NODE for the pending pods.")
-    if options["add_node_like"] and (options["of"] or options["file"]) and options["replicas"] is None:
-        raise click.UsageError("--add-node-like: give --replicas, too, because any number fits on more nodes.")
-    if options["in_zone"] and not options["add_node_like"]:
-        raise click.UsageError("--in-zone is for --add-node-like.")
-    texts = [one_manifest(f"-f {each}", read_manifests("-f", each)) for each in options["file"]]
-    with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
-        response = _response(options, texts)
+    with clear_question_errors():
+        texts = [one_manifest(f"-f {each}", read_manifests("-f", each)) for each in options["file"]]
+        question = CapacityQuestion(
+            of=[*options["of"]],
+            namespace=options["namespace"],
+            manifests=[*map(msgspec.Raw, texts)],
+            replicas=options["replicas"],
+            mix=_shares(options["mix"]),
+            add_node_like=options["add_node_like"],
+            in_zone=options["in_zone"],
+            orders=options["orders"],
+        )
+        response = response_to(options, question, "Placing", CapacityResponse)
     print_output(options["output"], response, partial(capacity_text, response))
     sys.exit(EXIT_OK if response.enough else EXIT_NO)
 
 
-def _response(options: Options, texts: Sequence[bytes]) -> CapacityResponse:
-    """Ask. Raises QuestionError, DecodeError, and as `load` does."""
-    cluster = load(options)
-    replicas = Replicas(cluster.mirror, cluster.raw, cluster.facts)
-    found = [*(replicas.named(each, options["namespace"]) for each in options["of"]), *map(replicas.of_manifest, texts)]
-    allowed = within_quotas(_shared(found, options["mix"]), cluster.raw)
-    like = _like(options, cluster)
-    number = options["replicas"]
-    steps = capacity(cluster.basis(options["orders"]), allowed.templates, number, like=like)
-    counts = result_of(steps, "Placing", (number or len(cluster.mirror.nodes.slots)) * options["orders"])
-    assumed = cluster.assumed(options["orders"])
-    uncertainties = [Uncertainty(each.of, f"not judged: {each.uncertainty}", 1) for each in found if each.uncertainty]
-    lacks = [*assumed.lacks, *_lacks_of_quotas(options, cluster, found), *allowed.lacks]
-    assumed = replace(assumed, uncertainties=[*assumed.uncertainties, *uncertainties], lacks=lacks)
-    return capacity_response([each.of for each in found], number, counts, assumed)
-
-
-def _shared(found: Sequence[Replica], mix: str) -> list[Template]:
-    shares = mix.split(",") if mix else ["1"] * len(found)
-    if len(shares) != len(found) or not all(each.isdecimal() and 0 < int(each) <= MOST for each in shares):
-        raise QuestionError(f"--mix {mix}: expected {counted(len(found), 'number')} of at least 1, with commas")
-    return [each.template._replace(share=int(share)) for each, share in zip(found, shares, strict=True)]
-
-
-def _like(options: Options, cluster: QuestionCluster) -> NodeLike | None:
-    name = options["add_node_like"]
-    if not name:
-        return None
-    if name not in cluster.mirror.nodes.slots:
-        raise QuestionError(f"--add-node-like {name}: no such node")
-    return NodeLike(name, _MAX_ADDED, labels={ZONE: options["in_zone"]} if options["in_zone"] else {})
-
-
-def _lacks_of_quotas(options: Options, cluster: QuestionCluster, found: Sequence[Replica]) -> Iterator[Lack]:
-    if found and options["snapshot"] is not None and not cluster.raw.has(KIND):
-        yield Lack("the dump has no resourcequotas", f"kubectl get -A -o json quota{redirection(options['snapshot'])}")
+def _shares(text: str) -> list[int]:
+    shares = text.split(",") if text else []
+    if not all(map(str.isdecimal, shares)):
+        raise QuestionError("mix", "expected numbers with commas", text)
+    return [*map(int, shares)]
 
 
 def capacity_text(response: CapacityResponse, *, wide: bool) -> Iterator[Line]:
@@ -167,7 +129,7 @@ def _summary(response: CapacityResponse) -> Iterator[Line]:
         zone = f" in zone {found.added_zone}" if found.added_zone else ""
         of_node = found.added[0].rpartition("-copy-")[0]
         needed = "needed" if response.enough else "added"
-        most = ", as many as Kindred adds" if len(found.added) == _MAX_ADDED else ""
+        most = ", as many as Kindred adds" if len(found.added) == MAX_ADDED else ""
         like = f"{counted(len(found.added), 'node')} like {of_node}{zone}"
         yield from wrapped(f"{like} {'is' if len(found.added) == 1 else 'are'} {needed}{most}.")
     name = response.of[found.stopped_at] if found.stopped_at >= 0 else ""

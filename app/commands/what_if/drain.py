@@ -1,44 +1,40 @@
 """`kindred drain`: what `kubectl drain` would refuse and evict, and where the pods would go."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final, Unpack
 
 import click
 
-from app.api_server.client import ApiError
-from app.api_server.credentials import CredentialsError
-from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
+from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import places_text, without_place_text
-from app.commands.what_if.progress import result_of
+from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
 from app.commands.what_if.source import (
     NODES_OPTIONS,
     QUESTION_OPTIONS,
     NodesSource,
-    load,
+    clear_question_errors,
     orders_option,
     question_settings,
 )
-from app.commands.why.cluster import MissingRightsError
-from app.simulation.chosen_nodes import QuestionError, chosen_nodes
-from app.simulation.drain_response import DrainResponse, drain_response
+from app.simulation.drain_response import DrainResponse
+from app.simulation.questions import DrainQuestion, Flag
 from core.explaining.words import counted, listed
-from core.objects.kinds import PodDisruptionBudget
-from core.simulation.drain import DELETE_LOCAL_DATA, FORCE, IGNORE_DAEMON_SETS, DrainedPod, drain
+from core.simulation.drain import DELETE_LOCAL_DATA, FORCE, IGNORE_DAEMON_SETS, DrainedPod
 
 _MAX_PODS: Final = 20
 _MAX_NAMES: Final = 4
-_FLAGS: Final = {
+_FLAGS: Final[Mapping[str, Flag]] = {
     "ignore_daemonsets": IGNORE_DAEMON_SETS,
     "delete_emptydir_data": DELETE_LOCAL_DATA,
     "force": FORCE,
 }
 
 
-class Options(NodesSource):
+class Options(NodesSource, QuestionOptions):
     """All options of the command."""
 
     ignore_daemonsets: bool
@@ -55,17 +51,15 @@ class Options(NodesSource):
 @click.option(FORCE, is_flag=True, help="As kubectl: also evict pods without a controller.")
 @orders_option
 @output_option(NO_NAMES)
-@with_options(QUESTION_OPTIONS)
+@with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
 def drain_command(**options: Unpack[Options]) -> None:
     """Print what `kubectl drain` would refuse and evict, and where the pods would go. Nothing is changed.
 
-    The nodes are given by name, by labels (-l) or by zone. Reads a dump (--snapshot, --demo), or lists the cluster of a
-    kubeconfig. Ends with 0 if kubectl refuses nothing, each pod is evicted, and all that come again find a place; 1 if
-    not; 2 for errors.
+    The nodes are given by name, by labels (-l) or by zone. Reads a dump (--snapshot, --demo), asks a running service
+    (--server), or lists the cluster of a kubeconfig. Ends with 0 if kubectl refuses nothing, each pod is evicted, and
+    all that come again find a place; 1 if not; 2 for errors.
     """
-    if not (options["nodes"] or options["selector"] or options["zone"]):
-        raise click.UsageError("Give nodes by NAME, -l LABELS or --zone ZONE.")
-    with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
+    with clear_question_errors():
         response = _response(options)
     print_output(options["output"], response, partial(drain_text, response))
     sys.exit(EXIT_OK if response.ok else EXIT_NO)
@@ -73,13 +67,15 @@ def drain_command(**options: Unpack[Options]) -> None:
 
 def _response(options: Options) -> DrainResponse:
     """Ask. Raises QuestionError, and as `load` does."""
-    cluster = load(options, [PodDisruptionBudget])
-    nodes = chosen_nodes(cluster.mirror, options["nodes"], options["selector"], options["zone"])
-    pods = sum(len(cluster.mirror.pods_on(name)) for name in nodes)
-    steps = drain(cluster.basis(options["orders"]), nodes)
-    drained = result_of(steps, "Draining", pods * options["orders"])
     flags = [flag for name, flag in _FLAGS.items() if options[name]]  # type: ignore[literal-required]  # keys of Options
-    return drain_response(drained, flags, cluster.assumed(options["orders"]))
+    question = DrainQuestion(
+        nodes=[*options["nodes"]],
+        selector=options["selector"],
+        zone=options["zone"],
+        flags=flags,
+        orders=options["orders"],
+    )
+    return response_to(options, question, "Draining", DrainResponse)
 
 
 def drain_text(response: DrainResponse, *, wide: bool) -> Iterator[Line]:

@@ -7,31 +7,30 @@ from typing import Final, Unpack
 
 import click
 
-from app.api_server.client import ApiError
-from app.api_server.credentials import CredentialsError
-from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
+from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import without_place_text
-from app.commands.what_if.progress import result_of
-from app.commands.what_if.source import QUESTION_OPTIONS, QuestionSource, load, orders_option, question_settings
-from app.commands.why.cluster import MissingRightsError
-from app.simulation.chosen_nodes import QuestionError
-from app.simulation.loss_response import DomainResponse, LossResponse, loss_response
+from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
+from app.commands.what_if.source import (
+    QUESTION_OPTIONS,
+    clear_question_errors,
+    orders_option,
+    question_settings,
+)
+from app.simulation.loss_response import DomainResponse, LossResponse
+from app.simulation.questions import LossQuestion
 from core.explaining.words import counted
-from core.objects.node import ZONE
-from core.simulation.loss import domains_of, lose_each
 from core.simulation.lost_nodes import NodeState
 from core.simulation.moves import Workload
 
-_KEYS: Final = {"zone": ZONE, "region": "topology.kubernetes.io/region", "node": "kubernetes.io/hostname"}
 _MAX_DOMAINS: Final = 20
 _MAX_DETAILS: Final = 2
 _MAX_WORKLOADS: Final = 3
 _STATES: Final = {NodeState.OUT: "do not answer", NodeState.REMOVED: "are removed"}
 
 
-class Options(QuestionSource):
+class Options(QuestionOptions):
     """All options of the command."""
 
     by: str
@@ -53,14 +52,15 @@ class Options(QuestionSource):
 @click.option("--strict", is_flag=True, help="End with 1 if the cluster does not survive one of the losses.")
 @orders_option
 @output_option(NO_NAMES)
-@with_options(QUESTION_OPTIONS)
+@with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
 def loss_command(**options: Unpack[Options]) -> None:
     """Print which zone can fail: what its workloads keep, and which of its pods find no place elsewhere.
 
-    Each zone fails by itself and at once, so that budgets do not matter. Reads a dump (--snapshot, --demo), or lists
-    the cluster of a kubeconfig. Ends with 0; with --strict, 1 if some pod finds no place after some loss; 2 for errors.
+    Each zone fails by itself and at once, so that budgets do not matter. Reads a dump (--snapshot, --demo), asks a
+    running service (--server), or lists the cluster of a kubeconfig. Ends with 0; with --strict, 1 if some pod finds no
+    place after some loss; 2 for errors.
     """
-    with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
+    with clear_question_errors():
         response = _response(options)
     print_output(options["output"], response, partial(loss_text, response))
     sys.exit(EXIT_NO if options["strict"] and not response.survived else EXIT_OK)
@@ -68,21 +68,8 @@ def loss_command(**options: Unpack[Options]) -> None:
 
 def _response(options: Options) -> LossResponse:
     """Ask. Raises QuestionError, and as `load` does."""
-    cluster = load(options)
-    key = _KEYS.get(options["by"], options["by"])
-    domains = domains_of(cluster.mirror, key)
-    unknown = sorted(set(options["only"]) - domains.keys())
-    if not domains:
-        raise QuestionError(f"--by {options['by']}: no node has the label {key}")
-    if unknown:
-        raise QuestionError(f"--only {unknown[0]}: no node has it as {key}")
-    chosen = [value for value in domains if not options["only"] or value in options["only"]]
-    if len(domains) == 1 and len(domains[chosen[0]]) == len(cluster.mirror.nodes.slots):
-        raise QuestionError(f"--by {options['by']}: all nodes have {key}={chosen[0]}, so that none is left")
-    pods = sum(len(cluster.mirror.pods_on(name)) for value in chosen for name in domains[value])
-    steps = lose_each(cluster.basis(options["orders"]), key, chosen)
-    loss = result_of(steps, "Placing", pods * options["orders"])
-    return loss_response(loss, cluster.assumed(options["orders"]))
+    question = LossQuestion(by=options["by"], only=[*options["only"]], orders=options["orders"])
+    return response_to(options, question, "Placing", LossResponse)
 
 
 def loss_text(response: LossResponse, *, wide: bool) -> Iterator[Line]:

@@ -5,14 +5,15 @@ from typing import TypeVar
 
 import click
 
-from core.simulation.placing import Steps
+from app.simulation.questions import Running
 
 T = TypeVar("T")
 _UPDATE: int = 200  # steps
 
 
-def result_of(steps: Steps[T], label: str, length: int) -> T:
-    """Take all steps, about `length`, and return their result. An interrupt undoes what they suppose."""
+def result_of(running: Running[T], label: str) -> T:
+    """Take all steps of a question, and return their result. An interrupt undoes what they suppose."""
+    steps, length = running
     hidden = not sys.stderr.isatty()
     with click.progressbar(length=length, label=label, file=sys.stderr, hidden=hidden, update_min_steps=_UPDATE) as bar:
         try:

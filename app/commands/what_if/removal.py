@@ -7,28 +7,30 @@ from typing import Final, Unpack
 
 import click
 
-from app.api_server.client import ApiError
-from app.api_server.credentials import CredentialsError
-from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
+from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import rejected_text
-from app.commands.what_if.progress import result_of
-from app.commands.what_if.source import NODES_OPTIONS, QUESTION_OPTIONS, NodesSource, load, question_settings
-from app.commands.why.cluster import MissingRightsError
-from app.simulation.chosen_nodes import QuestionError, chosen_nodes
-from app.simulation.removal_response import RemovalResponse, removal_response
+from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
+from app.commands.what_if.source import (
+    NODES_OPTIONS,
+    QUESTION_OPTIONS,
+    NodesSource,
+    clear_question_errors,
+    question_settings,
+)
+from app.simulation.questions import RemovalQuestion
+from app.simulation.removal_response import RemovalResponse
 from core.explaining.words import counted, listed
-from core.objects.kinds import PodDisruptionBudget
 from core.objects.quantity import quantity_text
 from core.simulation.lost_nodes import NodeState
-from core.simulation.removal import NodeRemoval, remove_each
+from core.simulation.removal import NodeRemoval
 
 _MAX_NODES: Final = 20
 _MAX_NAMES: Final = 12
 
 
-class Options(NodesSource):
+class Options(NodesSource, QuestionOptions):
     """All options of the command."""
 
     tries: int
@@ -45,29 +47,22 @@ class Options(NodesSource):
     help="How many nodes the search for a set that can go together tries; 0: none.",
 )
 @output_option(NO_NAMES)
-@with_options(QUESTION_OPTIONS)
+@with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
 def removal_command(**options: Unpack[Options]) -> None:
     """Print which nodes could go, with all their pods placed elsewhere, and what is in the way of the others.
 
     Each node goes by itself; then a greedy search looks for nodes that can all go. Without NODE, -l and --zone, all
-    nodes are tried. Reads a dump (--snapshot, --demo), or lists the cluster of a kubeconfig. Ends with 0 if each chosen
-    node could go, or without a choice any node; 1 if not; 2 for errors.
+    nodes are tried. Reads a dump (--snapshot, --demo), asks a running service (--server), or lists the cluster of a
+    kubeconfig. Ends with 0 if each chosen node could go, or without a choice any node; 1 if not; 2 for errors.
     """
-    with clear_errors(ApiError, CredentialsError, MissingRightsError, QuestionError):
-        response = _response(options)
+    with clear_question_errors():
+        question = RemovalQuestion(
+            nodes=[*options["nodes"]], selector=options["selector"], zone=options["zone"], tries=options["tries"]
+        )
+        response = response_to(options, question, "Removing", RemovalResponse)
     print_output(options["output"], response, partial(removal_text, response))
     can_go = [each.can_go for each in response.nodes]
-    is_chosen = options["nodes"] or options["selector"] or options["zone"]
-    sys.exit(EXIT_OK if (all(can_go) if is_chosen else any(can_go)) else EXIT_NO)
-
-
-def _response(options: Options) -> RemovalResponse:
-    """Ask. Raises QuestionError, and as `load` does."""
-    cluster = load(options, [PodDisruptionBudget])
-    nodes = chosen_nodes(cluster.mirror, options["nodes"], options["selector"], options["zone"], may_be_all=True)
-    steps = remove_each(cluster.basis(1), nodes, tries=options["tries"])
-    removal = result_of(steps, "Removing", len(nodes or cluster.mirror.nodes.slots))
-    return removal_response(removal, cluster.assumed(1))
+    sys.exit(EXIT_OK if (all(can_go) if question.has_chosen else any(can_go)) else EXIT_NO)
 
 
 def removal_text(response: RemovalResponse, *, wide: bool) -> Iterator[Line]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from app.admin.access import CALLER_HEADER, HIDING, NAMELESS, Viewer, visible_part
 from app.admin.page_routes import OPEN_PATHS
+from app.admin.what_if_routes import QUESTIONS
 from app.api_server.access_reviews import TokenCaller
 from app.api_server.client import ConnectionFailedError
 from app.explain.explain_request import ExplainRequest
@@ -144,6 +145,19 @@ REQUESTS: Final[Mapping[tuple[str, str], Sequence[Requested]]] = {
     ("POST", "/explain"): explained("/explain", "node=n1&node=n2&node=n3&limit=50&score=all"),
     ("POST", "/explain/nodes"): explained("/explain/nodes", "score=all"),
     ("POST", "/explain/manifest"): [Requested("/explain/manifest", ours("new").obj())],
+    ("POST", "/what-if/capacity"): [
+        *(Requested("/what-if/capacity", {"of": [pod]}) for pod in (f"{OURS}/{SEEN}-plain", f"{SEEN}-plain")),
+        *(
+            Requested("/what-if/capacity", {"of": [pod]})
+            for pod in (f"{THEIRS}/{OF_THEIRS[0].name}", OF_THEIRS[0].name)
+        ),
+        Requested("/what-if/capacity", {"manifests": [{**ours("new").host_port(80).obj(), "kind": "Pod"}]}),
+        Requested("/what-if/capacity", {"manifests": [{**theirs("new").obj(), "kind": "Pod"}]}),
+        Requested("/what-if/capacity", {"addNodeLike": "n1"}),
+    ],
+    ("POST", "/what-if/drain"): [Requested("/what-if/drain", {"nodes": ["n1", "n2"]})],
+    ("POST", "/what-if/loss"): [Requested("/what-if/loss", {"by": "zone"})],
+    ("POST", "/what-if/removal"): [Requested("/what-if/removal", {})],
     ("GET", "/debug/mirror"): [
         Requested("/debug/mirror"),
         Requested("/debug/mirror?node=n1"),
@@ -157,6 +171,10 @@ REQUESTS: Final[Mapping[tuple[str, str], Sequence[Requested]]] = {
 }
 """(method, route) -> requests. A route that is not here fails a test: its names have to be looked for, too."""
 SHOWING: Final = {
+    ("POST", "/what-if/capacity"),
+    ("POST", "/what-if/drain"),
+    ("POST", "/what-if/loss"),
+    ("POST", "/what-if/removal"),
     ("GET", "/names"),
     ("GET", "/pending"),
     ("POST", "/explain"),
@@ -211,8 +229,8 @@ def bearing(token: str) -> dict[str, str]:
 def test_every_route_is_tried_and_none_changes_anything() -> None:
     """A route that does must keep out the bearers of `adminReadTokenFile` and of no token from it."""
     assert {*routes(service(None).admin)} == REQUESTS.keys()
-    explaining = {("POST", path) for path in ("/explain", "/explain/nodes", "/explain/manifest")}
-    assert {key for key in REQUESTS if key[0] not in {"GET", "HEAD"}} == explaining
+    paths = (*("/explain", "/explain/nodes", "/explain/manifest"), *QUESTIONS)
+    assert {key for key in REQUESTS if key[0] not in {"GET", "HEAD"}} == {("POST", path) for path in paths}
 
 
 def test_every_path_that_is_let_through_is_there() -> None:
@@ -229,6 +247,9 @@ def test_a_caller_of_one_namespace_learns_no_name_of_another_by_any_route() -> N
         ("POST", "/explain"),
         ("POST", "/explain/nodes"),
         ("POST", "/explain/manifest"),
+        ("POST", "/what-if/capacity"),
+        ("POST", "/what-if/drain"),
+        ("POST", "/what-if/loss"),
     }
     for placeholder in (PLACEHOLDER, HIDDEN_BUDGET):
         assert any(placeholder in text for _, text in found["POST", "/explain"])

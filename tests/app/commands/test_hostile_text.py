@@ -105,7 +105,11 @@ def both(*runs: Runs) -> Runs:
 
 
 COMMANDS: Final[Mapping[str, Runs]] = {
-    "capacity": both(what_if("capacity", "-f", "MANIFEST"), what_if("capacity", f"shop/{HOSTILE}")),
+    "capacity": both(
+        what_if("capacity", "-f", "MANIFEST"),
+        what_if("capacity", f"shop/{HOSTILE}"),
+        of_service("capacity", f"shop/{HOSTILE}"),
+    ),
     "config": lambda at: [
         ["config", "--config", at.settings],
         ["config", "--config", str(at.folder / HOSTILE)],
@@ -125,7 +129,7 @@ COMMANDS: Final[Mapping[str, Runs]] = {
         ["doctor", "--kubeconfig", at.kubeconfig, "--context", HOSTILE],
         ["doctor", "--scheduler-config", at.scheduler, "--extender", HOSTILE, "--config", at.settings],
     ],
-    "drain": both(what_if("drain", "n1"), what_if("drain", HOSTILE)),
+    "drain": both(what_if("drain", "n1"), what_if("drain", HOSTILE), of_service("drain", HOSTILE)),
     "explain": both(
         of_service("explain", f"shop/{HOSTILE}"),
         of_service("explain", "-f", "MANIFEST"),
@@ -135,13 +139,15 @@ COMMANDS: Final[Mapping[str, Runs]] = {
         lambda at: [["explain", "-f", at.manifest, "--snapshot", at.dump, "--scheduler-config", at.scheduler]],
     ),
     "filter": of_dump("filter", "--pod", "MANIFEST", "--nodes", HOSTILE),
-    "loss": both(what_if("loss", "--by", "zone"), what_if("loss", "--by", HOSTILE)),
+    "loss": both(
+        what_if("loss", "--by", "zone"), what_if("loss", "--by", HOSTILE), of_service("loss", "--by", HOSTILE)
+    ),
     "pending": both(of_service("pending", "-n", HOSTILE), of_service("pending"), of_dump("pending")),
     "rbac": lambda at: (
         [["rbac", "--service-account", HOSTILE, "-o", output] for output in ("table", "yaml", "json", "name")]
         + [["rbac", "--leader-election", HOSTILE], ["rbac", "--config", at.settings], ["rbac", "--profile", HOSTILE]]
     ),
-    "removal": both(what_if("removal"), what_if("removal", HOSTILE)),
+    "removal": both(what_if("removal"), what_if("removal", HOSTILE), of_service("removal")),
     "serve": lambda at: [
         ["serve", "--config", at.settings],
         ["serve", "--snapshot", at.broken],

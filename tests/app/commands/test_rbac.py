@@ -12,6 +12,7 @@ from app.commands.cli import main
 from app.commands.rbac import cluster_rules, namespaced_rules, rbac_documents, rbac_text
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
+from app.simulation.objects_at_hand import OF_OWNERS
 from core.profile import full_profile, with_devices
 
 HEAD = "apiVersion: kindred.dev/v1alpha1\nkind: KindredConfiguration\n"
@@ -21,6 +22,7 @@ JUDGED = {RESOURCES[kind].plural: "list watch" for kind in with_devices(full_pro
 BOUND = {"pods": "list watch get", "pods/binding": "create"}
 UNITS = {"podgroups.scheduling.k8s.io": "list watch"}
 BUDGETS = {"poddisruptionbudgets": "list watch"}
+OWNERS = {each.plural: "list" for each in OF_OWNERS}
 EVICTED = {"pods": "list watch get delete", "pods/status": "patch", "events": "create"}
 
 
@@ -52,7 +54,9 @@ def allowed(settings: Settings) -> dict[str, str]:
         pytest.param(
             Settings(preempt="evict", bind=True), {**AFFINITY, **BUDGETS, **BOUND, **EVICTED, **UNITS}, id="evict"
         ),
-        pytest.param(Settings(admin="127.0.0.1:1"), {**AFFINITY, **JUDGED, **BUDGETS, **UNITS}, id="explanations"),
+        pytest.param(
+            Settings(admin="127.0.0.1:1"), {**AFFINITY, **JUDGED, **BUDGETS, **UNITS, **OWNERS}, id="explanations"
+        ),
         pytest.param(Settings(leader_election="kindred"), AFFINITY, id="a-lease-is-not-of-the-cluster"),
         pytest.param(Settings(explain_access="review"), AFFINITY, id="callers-review-themselves"),
     ],

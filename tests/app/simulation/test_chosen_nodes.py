@@ -50,14 +50,14 @@ def test_selectors_are_those_of_kubectl(selector: str, found: list[str]) -> None
 @pytest.mark.parametrize(
     ("names", "selector", "zone", "error"),
     [
-        (["x", "a1", "y"], "", "", "no such node: x, y"),
-        ([str(each) for each in range(12)], "", "", "no such node: 0, 1, 10, 11, 2, 3, 4, 5, 6, 7 and 2 more"),
-        ([], "rack=r9", "", "--selector rack=r9: no node matches"),
-        ([], "", "z", "--zone z: no node is in it; there are a, b"),
-        (["a1", "a2", "b1", "c1"], "", "", "all nodes are chosen, so that none is left for their pods"),
-        ([], "rack!=r9", "", "all nodes are chosen, so that none is left for their pods"),
-        ([], "a=b=c", "", "--selector: a=b=c: expected a label selector, as for kubectl"),
-        ([], "rack in r1", "", "--selector: rack in r1: expected a label selector, as for kubectl"),
+        (["x", "a1", "y"], "", "", "nodes: no such node: x, y"),
+        ([str(each) for each in range(12)], "", "", "nodes: no such node: 0, 1, 10, 11, 2, 3, 4, 5, 6, 7 and 2 more"),
+        ([], "rack=r9", "", "selector: rack=r9: no node matches"),
+        ([], "", "z", "zone: z: no node is in it; there are a, b"),
+        (["a1", "a2", "b1", "c1"], "", "", "nodes: all nodes are chosen, so that none is left for their pods"),
+        ([], "rack!=r9", "", "nodes: all nodes are chosen, so that none is left for their pods"),
+        ([], "a=b=c", "", "selector: a=b=c: expected a label selector, as for kubectl"),
+        ([], "rack in r1", "", "selector: rack in r1: expected a label selector, as for kubectl"),
     ],
 )
 def test_what_there_is_not_is_said_in_a_line(names: list[str], selector: str, zone: str, error: str) -> None:
@@ -70,11 +70,11 @@ def test_a_zone_in_a_cluster_without_zones() -> None:
     mirror = ClusterMirror()
     for name in "xy":
         mirror.apply(ClusterEvent("Add", Node(name, {})))
-    with pytest.raises(QuestionError, match=f"--zone z: no node is in it: no node has the label {ZONE}"):
+    with pytest.raises(QuestionError, match=f"zone: z: no node is in it: no node has the label {ZONE}"):
         chosen_nodes(mirror, [], zone="z")
 
 
 @pytest.mark.parametrize("text", ["", " ", ",", "a,,b", "a=-x"])
 def test_no_selector(text: str) -> None:
     with pytest.raises(QuestionError):
-        selector_of_text("-l", text)
+        selector_of_text(text)

@@ -119,7 +119,8 @@ def test_nodes_that_do_not_help_all_are_not_said_to_be_needed(tmp_path: Path, mo
     path = dump(tmp_path, *NODES, *(each.phase("Pending") for each in waits))
     words = "capacity", "--add-node-like", "n1", "--snapshot", path
     assert "1 node like n1 in zone a is added." in ask(*words).stdout
-    monkeypatch.setattr("app.commands.what_if.capacity._MAX_ADDED", 1)
+    for module in ("app.commands.what_if.capacity", "app.simulation.questions"):
+        monkeypatch.setattr(f"{module}.MAX_ADDED", 1)
     assert "1 node like n1 in zone a is added, as many as Kindred adds." in ask(*words).stdout
 
 
@@ -174,15 +175,16 @@ def test_each_replica_of_a_stateful_set_brings_claims_of_its_own(tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ((), "Error: Give TYPE/NAME, a pod, -f FILE, or --add-node-like NODE for the pending pods."),
-        (("deploy/none",), "deploy/none: there is no such pod, and no pod of such a workload; -f FILE has a new one"),
+        ((), "Error: give a workload, a pod or a manifest, or a node to add for the pending pods"),
+        (("deploy/none",), "Error: deploy/none: there is no such pod, and no pod of such a workload; a manifest"),
         (("ds/proxy",), "Error: ds/proxy: its pods belong to nodes, and it has no replicas"),
         (("proxy-x",), "Error: proxy-x: its pods belong to nodes, and it has no replicas"),
-        (("deploy/web", "--mix", "1,2"), "Error: --mix 1,2: expected 1 number of at least 1, with commas"),
-        (("deploy/web", "--mix", "0"), "Error: --mix 0: expected 1 number of at least 1, with commas"),
+        (("deploy/web", "--mix", "1,2"), "Error: --mix 1,2: expected 1 number of at least 1"),
+        (("deploy/web", "--mix", "1,x"), "Error: --mix 1,x: expected numbers with commas"),
+        (("deploy/web", "--mix", "0"), "Error: --mix 0: expected 1 number of at least 1"),
         (("--add-node-like", "n9"), "Error: --add-node-like n9: no such node"),
-        (("deploy/web", "--add-node-like", "n1"), "Error: --add-node-like: give --replicas, too"),
-        (("deploy/web", "--in-zone", "z"), "Error: --in-zone is for --add-node-like."),
+        (("deploy/web", "--add-node-like", "n1"), "Error: --add-node-like: give replicas, too"),
+        (("deploy/web", "--in-zone", "z"), "Error: --in-zone: give a node to add, too"),
         (("deploy/web", "--replicas", "1000001"), "1000001 is not in the range 1<=x<=1000000."),
     ],
 )
@@ -198,7 +200,7 @@ def test_workloads_of_one_name_in_two_namespaces(tmp_path: Path) -> None:
     other = replica("web-1a-y", "n2").in_namespace("dev")
     path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), other)
     result = ask("capacity", "deploy/web", "--snapshot", path)
-    assert "there are several of that name, in dev, shop: give -n" in result.stderr
+    assert "there are several of that name, in dev, shop: give a namespace" in result.stderr
 
 
 @pytest.mark.parametrize("pods", [[], [replica("web-1a-x", "n1")]])
@@ -207,7 +209,7 @@ def test_stored_workloads_of_one_name_in_two_namespaces(tmp_path: Path, pods: li
     other = deployment()
     other["metadata"]["namespace"] = "dev"
     result = ask("capacity", "deploy/web", "--snapshot", dump(tmp_path, *NODES, *pods, deployment(), other))
-    assert "there are several of that name, in dev, shop: give -n" in result.stderr
+    assert "there are several of that name, in dev, shop: give a namespace" in result.stderr
 
 
 def test_a_daemon_set_has_no_replicas(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_a_dump_without_budgets_says_so_with_the_command_that_adds_them(tmp_path
         (("-l", "rack=r1"), "Error: --selector rack=r1: no node matches"),
         (("--zone", "z"), "Error: --zone z: no node is in it; there are a"),
         (("n1", "n2"), "Error: all nodes are chosen, so that none is left for their pods"),
-        ((), "Error: Give nodes by NAME, -l LABELS or --zone ZONE."),
+        ((), "Error: give nodes by name, by labels or by zone"),
         (("n1", "--orders", "0"), "Error: Invalid value for '--orders': 0 is not in the range 1<=x<=100."),
         (("n1", "--kubeconfig", "x"), "Error: --kubeconfig is for a kubeconfig, not for a dump."),
     ],

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.commands.what_if.progress import result_of
+from app.simulation.questions import Running
 from core.simulation.placing import Steps
 from tests.app.commands.what_if.asking import ask
 
@@ -22,14 +23,14 @@ def steps(undone: list[str], *, interrupted: bool) -> Steps[int]:
 
 def test_the_result_is_returned_after_all_steps() -> None:
     undone: list[str] = []
-    assert result_of(steps(undone, interrupted=False), "Placing", 1) == 7
+    assert result_of(Running(steps(undone, interrupted=False), 1), "Placing") == 7
     assert undone == ["undone"]
 
 
 def test_an_interrupt_ends_the_steps() -> None:
     undone: list[str] = []
     with pytest.raises(KeyboardInterrupt):
-        result_of(steps(undone, interrupted=True), "Placing", 9)
+        result_of(Running(steps(undone, interrupted=True), 9), "Placing")
     assert undone == ["undone"]
 
 
@@ -38,6 +39,6 @@ def test_an_interrupted_command_says_so_and_ends_with_1(monkeypatch: pytest.Monk
         yield
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("app.commands.what_if.loss.lose_each", interrupted)
+    monkeypatch.setattr("app.simulation.questions.lose_each", interrupted)
     result = ask("loss", "--demo")
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (1, "Aborted!")

@@ -1,0 +1,179 @@
+"""Asks a question about the cluster of a running service, in a forked child: see app/process/forked.py.
+
+A simulation takes seconds to minutes of one CPU, and supposes pods and nodes in the mirror itself. In a copy of the
+process it delays no request of a scheduler and no event, and the live mirror, its cache and its metrics never have any
+of it. Only one question is asked at a time, because each may take as much memory as half of the service.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from app.feeds.freshness import Freshness, SyncStatus
+from app.feeds.release import ReleaseTracker
+from app.objects.decode import DecodeError
+from app.process.forked import Child, ChildEndedError, Parent, forked
+from app.process.json_text import encode
+from app.process.logs import raised_at
+from app.process.long_work import LongWork
+from app.simulation.assumptions import Lack
+from app.simulation.chosen_nodes import QuestionError
+from app.simulation.comes_again import ClusterFacts
+from app.simulation.hidden_names import Seen, namespaces_in, seen_part
+from app.simulation.objects_at_hand import TakeObjects
+from app.simulation.questions import AnyQuestion, QuestionCluster, Response
+from app.simulation.raw_objects import RawObjects
+from core.events import Kind
+from core.mirror.cluster import ClusterMirror
+from core.simulation.placing import Schedulers, Steps, finished
+
+log = logging.getLogger(__name__)
+
+_PATIENCE: Final = 30.0
+"""Seconds for which a question waits for the one before it."""
+
+
+See: TypeAlias = Callable[[Sequence[str]], Awaitable[Seen]]
+"""Returns which of some namespaces a caller may see."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a child says before the answer, which follows if the status is 200."""
+
+    status: int
+    detail: str = ""
+    field: str = ""
+    fault: str = ""
+    """What is wrong with the program, for the log."""
+    namespaces: Sequence[str] = ()
+    """Of the pods in the answer, if the caller may not see all. The child waits for the part that they may see."""
+
+
+class QuestionRejectedError(Exception):
+    """A question without an answer, and the outcome that says why."""
+
+    def __init__(self, status: HTTPStatus, detail: str, field: str = "") -> None:
+        super().__init__(detail)
+        self.outcome = Outcome(status, detail, field)
+
+
+_seen_decoder: Final = msgspec.json.Decoder(Seen)
+_outcome_decoder: Final = msgspec.json.Decoder(Outcome)
+
+
+class Simulated(NamedTuple):
+    """The cluster of a service, for questions."""
+
+    mirror: ClusterMirror
+    freshness: Freshness
+    release: ReleaseTracker
+    kinds: Sequence[Kind]
+    """The kinds that simulations read."""
+    schedulers: Callable[[], Schedulers]
+    take: TakeObjects
+
+    def cluster(self, question: AnyQuestion) -> QuestionCluster:
+        """Return what a question reads. Only for the child, because it changes the mirror's states."""
+        raw = RawObjects()
+        taken = self.take(question, raw)
+        missing = self.freshness.missing_for_explanations()
+        kinds = dict.fromkeys((*self.kinds, *question.kinds))
+        lacks = [*self._staleness(), *(Lack(*missing[kind]) for kind in kinds if kind in missing), *taken.lacks]
+        return QuestionCluster(
+            self.mirror,
+            ClusterFacts(self.mirror, raw),
+            raw,
+            self.schedulers(),
+            str(self.release.status),
+            [*dict.fromkeys(lacks)],
+            taken.without_quotas,
+        )
+
+    def _staleness(self) -> list[Lack]:
+        status = self.freshness.status()
+        if status is SyncStatus.FRESH:
+            return []
+        return [Lack(f"the mirror is {status.value}: {'; '.join(self.freshness.problems())}")]
+
+    def respond(self, question: AnyQuestion, parent: Parent, *, is_limited: bool) -> None:
+        """Ask, and tell the parent the outcome and the answer. With `is_limited`, the parent says who is seen."""
+        try:
+            steps: Steps[Response] = question.ask(self.cluster(question)).steps
+            response = finished(steps)
+        except (QuestionError, DecodeError) as error:
+            parent.send(encode(Outcome(HTTPStatus.BAD_REQUEST, str(error), error.field)))
+            return
+        except Exception as error:  # noqa: BLE001  # logged, and answered
+            name = type(error).__name__
+            detail, fault = f"internal error: {name}", f"{name} at {raised_at(error)}"
+            parent.send(encode(Outcome(HTTPStatus.INTERNAL_SERVER_ERROR, detail, fault=fault)))
+            return
+        if is_limited:
+            parent.send(encode(Outcome(HTTPStatus.OK, namespaces=namespaces_in(response))))
+            response = seen_part(response, _seen_decoder.decode(parent.receive()))
+        else:
+            parent.send(encode(Outcome(HTTPStatus.OK)))
+        parent.send(encode(response))
+
+
+class Asker:
+    """Asks questions one at a time, each for at most some seconds."""
+
+    def __init__(self, simulated: Simulated, work: LongWork, seconds: float) -> None:
+        """`work` has the turn in which a process may fork, because that holds the event loop."""
+        self._simulated = simulated
+        self._work = work
+        self._seconds = seconds
+        self._turn = asyncio.Lock()
+
+    @asynccontextmanager
+    async def running(self, question: AnyQuestion, see: See | None = None) -> AsyncIterator[Child]:
+        """Ask, and yield the child, whose next message is the answer. The child ends with the block.
+
+        `see` says which of some namespaces the caller may see. None: all. Raises QuestionRejectedError, also if the
+        answer takes too long.
+        """
+        async with AsyncExitStack() as stack:
+            await self._take_turn()
+            stack.callback(self._turn.release)
+            until = asyncio.get_running_loop().time() + self._seconds
+            work = partial(self._simulated.respond, question, is_limited=see is not None)
+            try:
+                async with self._work.exclusive():
+                    child = await stack.enter_async_context(forked(work, self._seconds))
+                outcome = _outcome_decoder.decode(await child.receive())
+            except OSError as error:
+                raise QuestionRejectedError(
+                    HTTPStatus.SERVICE_UNAVAILABLE, f"no process for it: {error.strerror}"
+                ) from None
+            except ChildEndedError:
+                raise self._ended(until) from None
+            if outcome.fault:
+                log.error("a question failed: %s", outcome.fault)
+            if outcome.status != HTTPStatus.OK:
+                raise QuestionRejectedError(HTTPStatus(outcome.status), outcome.detail, outcome.field)
+            if see is not None:
+                await child.send(encode(await see(outcome.namespaces)))
+            yield child
+
+    async def _take_turn(self) -> None:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise QuestionRejectedError(
+                HTTPStatus.SERVICE_UNAVAILABLE, f"another question has not been answered within {_PATIENCE:g} s"
+            ) from None
+
+    def _ended(self, until: float) -> QuestionRejectedError:
+        if asyncio.get_running_loop().time() >= until:
+            why = f"the answer takes longer than {self._seconds:g} s: ask about fewer nodes, replicas or orders"
+            return QuestionRejectedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why)
+        why = "the process that looked for the answer has ended without one: there may be too little memory"
+        return QuestionRejectedError(HTTPStatus.SERVICE_UNAVAILABLE, why)
