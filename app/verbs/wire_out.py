@@ -271,14 +271,7 @@ def _entry(name: bytes, reason: str) -> memoryview:
     kube-scheduler makes of it `0/5000 nodes are available: 1 decision of kindred: Insufficient cpu, node(s) were
     unschedulable.`
     """
-    return _memoized_entry(name, reason) if len(reason) <= _SHORT else _entry_text(name, reason)
-
-
-def _entry_text(name: bytes, reason: str) -> memoryview:
     return memoryview(bytes(name) + b":" + reason_json(f"decision of kindred: {reason}"))
-
-
-_memoized_entry: Final = lru_cache(_MAX_TEXTS)(_entry_text)
 
 
 def _unresolvable_but(position: int, verdicts: Verdicts) -> Verdicts:

@@ -106,6 +106,13 @@ FAULTS: Final = (
         tests=("test_executor.py",),
     ),
     Fault(
+        id="refusal-under-a-name-of-another-request",
+        breaks="A refusal is told for a node that the request does not name.",
+        old="        if is_kept and verdicts.kept is not None and verdicts.kept[0] == name:",
+        new="        if is_kept and verdicts.kept is not None:",
+        tests=("deciding/test_decider.py",),
+    ),
+    Fault(
         id="nominated-node-without-an-entry",
         breaks="kube-scheduler takes the nominated node for unresolvable, and clears the nomination.",
         old="name = judged.name_json_at(position)",

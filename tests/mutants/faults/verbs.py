@@ -383,7 +383,7 @@ FAULTS: Final = (
     Fault(
         id="device-scheduler-not-told",
         breaks="A pod that lacks a device is not told the scheduler to use.",
-        old="        message = self._needs.with_device_needs(pod, verdicts)\n",
+        old="        message = self._needs.with_device_needs(request.pod, verdicts)\n",
         new="        message = verdicts\n",
         tests=("deciding/test_devices.py",),
     ),

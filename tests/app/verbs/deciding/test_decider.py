@@ -5,10 +5,12 @@ from collections import Counter
 
 import pytest
 
+from app.objects.decode_node import decode_node
 from app.settings.settings import Settings
 from app.verbs.request import Request, VerbOutcome
 from app.verbs.scopes import DecideScope
 from app.wiring.main import create_service
+from core.events import ClusterEvent
 from tests.app.asgi import ask
 from tests.app.questions import mirror_of
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, args, node_of, written
@@ -206,6 +208,19 @@ def test_a_few_nodes_have_a_reason_each_and_many_have_one_together() -> None:
     reason = "decision of kindred: node(s) didn't match Pod's node affinity/selector"
     assert reported["FailedAndUnresolvableNodes"] == {"m0": reason}
     assert (reported["FailedNodes"], reported["NodeNames"], reported["Error"]) == ({}, [], "")
+
+
+def test_a_refusal_is_the_same_until_something_changes_and_has_the_first_name_of_each_request() -> None:
+    setting, pod = cluster(scope=DecideScope.ANY_NODE), make_pod("p").requests(cpu="9").label("app", "web")
+    setting.tell(pod)
+    found = []
+    for names in (["n0", "n1"], ["n0"], ["n0", "n1"], ["n2", "n0"], ["n0"]):
+        found.append(json.loads(setting.ask(pod, names).body)["FailedAndUnresolvableNodes"])
+        if len(found) == 3:
+            setting.mirror.apply(ClusterEvent("Add", decode_node(node("n4").unschedulable().json())))
+    small, cordoned = "Insufficient cpu", "node(s) were unschedulable"
+    assert found[:3] == [{"n0": f"decision of kindred: {small}"}] * 3
+    assert found[3:] == [{name: f"decision of kindred: {small}, {cordoned}"} for name in ("n2", "n0")]
 
 
 # Nominated pods that are refused.

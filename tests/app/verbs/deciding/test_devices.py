@@ -102,6 +102,19 @@ def test_a_pod_whose_device_nobody_allocates_gets_no_node_and_the_scheduler_to_u
     assert chosen(of_dump(requesting(PLAIN, **{BY_ITS_NAME: 1}), settings, NAMED)) == ""
 
 
+def test_a_class_that_comes_later_is_told_in_the_next_refusal() -> None:
+    mirror = mirror_of(*NODES)
+    settings = Settings.model_validate(decides("any-node", equivalence_mode="spec"))
+    service, texts = create_service(settings, mirror, None), []
+    for _ in range(6):
+        texts.append(
+            reasons(ask(service.app, "POST", "/filter", by_name(requesting(PLAIN, **{GPU: 5}), *NAMES)).json())
+        )
+        if len(texts) == 3:
+            mirror.apply(ClusterEvent("Add", NAMED))
+    assert texts == [{f"decision of kindred: Insufficient {GPU}"}] * 3 + [{f"decision of kindred: {LACKS}"}] * 3
+
+
 @SCOPES
 @OF_RELEASES
 def test_a_node_whose_device_plugin_has_enough_is_chosen(scope: str, release: Release) -> None:
