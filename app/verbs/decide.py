@@ -376,24 +376,24 @@ class Decider:
             effects.reject(pod, batch, verdicts)
         if effects is not None:
             effects.decisions[Decision.NO_FIT] += 1
-        body, retryable = self._refusal(request, batch, verdicts), stale_rejection is not None
+        body, retryable = self._no_node_body(request, batch, verdicts), stale_rejection is not None
         return _response(body, pod, len(batch), source, fits=False, retryable=retryable)
 
-    def _refusal(self, request: _Attempt, batch: NodeBatch, verdicts: Verdicts) -> bytes:
+    def _no_node_body(self, request: _Attempt, batch: NodeBatch, verdicts: Verdicts) -> bytes:
         """Return the body of the response with the reason for no node.
 
         While nothing changes for a class that fits nowhere, its verdicts are the same object, and the bytes are kept
         there. All else that they follow from is of the class, and the first name of the request.
         """
         args, name = request.args, request.args.batch.name_json_at(0)
-        is_kept = batch is not args.batch and not request.nominated and args.node_list is None
-        if is_kept and verdicts.kept is not None and verdicts.kept[0] == name:
-            return verdicts.kept[1]
+        is_stored = batch is not args.batch and not request.nominated and args.node_list is None
+        if is_stored and verdicts.stored is not None and verdicts.stored[0] == name:
+            return verdicts.stored[1]
         message = self._needs.with_device_needs(request.pod, verdicts)
         failed = reasons(args.batch, batch, message, request.nominated, all_resolvable=self._preempt_verb_enabled)
         body = _none_of(args, failed)
-        if is_kept:
-            verdicts.kept = name, body
+        if is_stored:
+            verdicts.stored = name, body
         return body
 
     def _not_seen(self, incoming: Pod) -> str:

@@ -87,7 +87,7 @@ class Verdicts(msgspec.Struct, eq=False, gc=False):
     """The codes that some node has, once `found` has determined them."""
     text: str | None = None
     """The result of `reasons_text`, once it was needed. A class that fits nowhere has the same verdicts for long."""
-    kept: tuple[bytes, bytes] | None = None
+    stored: tuple[bytes, bytes] | None = None
     """A response that was made of them, after what it is for."""
 
     def found(self) -> tuple[int, ...]:

@@ -108,8 +108,8 @@ FAULTS: Final = (
     Fault(
         id="refusal-under-a-name-of-another-request",
         breaks="A refusal is told for a node that the request does not name.",
-        old="        if is_kept and verdicts.kept is not None and verdicts.kept[0] == name:",
-        new="        if is_kept and verdicts.kept is not None:",
+        old="        if is_stored and verdicts.stored is not None and verdicts.stored[0] == name:",
+        new="        if is_stored and verdicts.stored is not None:",
         tests=("deciding/test_decider.py",),
     ),
     Fault(
