@@ -32,6 +32,7 @@ _FLAGS: Final = (
 )
 
 
+_SHIFT: Final = 8  # Input.dispatchKeyEvent: modifiers
 _LEFT: Final = "Inspected target navigated or closed"
 
 
@@ -100,9 +101,9 @@ class Browser:
         self.command("Page.navigate", {"url": url})
         self.until("!window.left && document.readyState === 'complete'")
 
-    def click_at(self, x: float, y: float) -> None:
+    def click_at(self, x: float, y: float, *, shift: bool = False) -> None:
         """Click at a point of the window."""
-        at = {"x": x, "y": y, "button": "left", "clickCount": 1}
+        at = {"x": x, "y": y, "button": "left", "clickCount": 1, "modifiers": _SHIFT if shift else 0}
         self.command("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
         for kind in ("mousePressed", "mouseReleased"):
             self.command("Input.dispatchMouseEvent", {"type": kind, **at})
@@ -115,16 +116,16 @@ class Browser:
         )
         return found[0], found[1]
 
-    def click(self, selector: str) -> None:
+    def click(self, selector: str, *, shift: bool = False) -> None:
         """Click on an element as a mouse does."""
-        self.click_at(*self.centre(f"document.querySelector({json.dumps(selector)})"))
+        self.click_at(*self.centre(f"document.querySelector({json.dumps(selector)})"), shift=shift)
 
     def type(self, selector: str, text: str) -> None:
         """Put the focus into a field and replace what is in it."""
         self.evaluate(f"(it => {{ it.focus(); it.select(); }})(document.querySelector({json.dumps(selector)}))")
         self.command("Input.insertText", {"text": text})
 
-    def press(self, key: str) -> None:
+    def press(self, key: str, *, shift: bool = False) -> None:
         """Press a key where the focus is."""
         codes = {
             "Enter": 13,
@@ -136,7 +137,7 @@ class Browser:
             "End": 35,
             "Escape": 27,
         }
-        given = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key]}
+        given = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key], "modifiers": _SHIFT if shift else 0}
         text = {"text": "\r"} if key == "Enter" else {}
         self.command("Input.dispatchKeyEvent", {"type": "keyDown", **given, **text})
         self.command("Input.dispatchKeyEvent", {"type": "keyUp", **given})

@@ -80,6 +80,15 @@ def test_the_page_asks_who_looks_and_shows_hidden_names_as_text(browser: Browser
         assert page.value("document.body.textContent.includes('(a pod of another namespace)')")
         assert not page.value(f"document.documentElement.outerHTML.includes('{HIDDEN}')")
         assert page.value("document.querySelectorAll('.chip button').length") == 0
+        page.browser.click("#what-if summary")
+        page.browser.click("#loss button")
+        page.until_text("#loss-by-error", "so that none is left")
+        page.browser.type("#drain-nodes", "n1")
+        page.browser.click("#removal")
+        page.responded("0 of 1 node could go")
+        page.until_text("#outcome", "(a pod of another namespace)")
+        assert "of other namespaces left out: " in page.text("#notes")
+        assert not page.value(f"document.documentElement.outerHTML.includes('{HIDDEN}')")
         browser.evaluate("sessionStorage.clear()")
         browser.open("about:blank")  # the server waits for the stream of events to end
 

@@ -43,3 +43,12 @@ export type Pending = Answer<"get", "pending">;
 export type AwaitedVictim = NonNullable<Explanation["waits_for"]>[number];
 export type UnitStatus = Answer<"get", "units">["units"][number];
 export type PackingStatus = NonNullable<UnitStatus["packing"]>;
+
+export type Capacity = Answer<"post", "what-if/capacity">;
+export type Drain = Answer<"post", "what-if/drain">;
+export type Loss = Answer<"post", "what-if/loss">;
+export type Removal = Answer<"post", "what-if/removal">;
+export type Assumptions = Drain["assumed"];
+export type DrainedPod = Drain["pods"][number];
+export type Rejected = NonNullable<DrainedPod["move"]["rejected"]>;
+export type Workload = Drain["workloads"][number];

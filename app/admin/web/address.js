@@ -2,13 +2,21 @@
 
 /** @import { Kind } from "./suppositions.js" */
 
+/** @typedef {"capacity" | "drain" | "loss" | "removal"} Ask a question about many pods */
 /**
- * A pod with what is supposed: `pod` is a name, `manifest` a text, and one of them is empty.
+ * A question. `ask` is empty for one about a pod with what is supposed: `pod` is a name, `manifest` a text, and one of
+ * them is empty. Of the others, `capacity` has a pod, too, with a number of `replicas`; `nodes` and `labels` choose the
+ * nodes that go, and `by` is what is lost.
  * @typedef {object} Asked
+ * @property {Ask | ""} ask
  * @property {string} pod
  * @property {string} manifest
  * @property {[Kind, string[]][]} supposed a kind of supposition, with the texts of its fields
  * @property {boolean} scoreAll
+ * @property {string} replicas
+ * @property {string} nodes
+ * @property {string} labels
+ * @property {string} by
  */
 
 /**
@@ -17,9 +25,26 @@
  */
 
 /**
- * What is shown: `layer` is empty for the usual one, `rackKey` for the label that is guessed.
- * @typedef {Asked & { chosen: Chosen | null, layer: string, rackKey: string }} Shown
+ * What is shown: `layer` is empty for the usual one, `rackKey` for the label that is guessed, `lost` for the worst loss.
+ * @typedef {Asked & { chosen: Chosen | null, layer: string, rackKey: string, lost: string }} Shown
  */
+
+/** @type {Asked} */
+export const NOTHING = {
+  ask: "",
+  pod: "",
+  manifest: "",
+  supposed: [],
+  scoreAll: false,
+  replicas: "",
+  nodes: "",
+  labels: "",
+  by: "",
+};
+/** @type {Ask[]} */
+const ASKS = ["capacity", "drain", "loss", "removal"];
+/** @type {("replicas" | "nodes" | "labels" | "by" | "lost")[]} */
+const TEXTS = ["replicas", "nodes", "labels", "by", "lost"];
 
 const LONGEST_MANIFEST = 60_000; // characters; some browsers take no address that is much longer
 /** @type {Record<Kind, number>} */
@@ -47,6 +72,7 @@ export function fragmentOf(shown) {
   const manifest = fits(shown) ? shown.manifest : "";
   /** @type {[string, string | undefined][]} */
   const all = [
+    ["ask", shown.ask],
     ["pod", pod],
     ["manifest", manifest],
     // The fields of a supposition are read from the right: only the first, a manifest, can have an @ in it.
@@ -54,6 +80,7 @@ export function fragmentOf(shown) {
     ["score", scoreAll ? "all" : ""],
     ["layer", layer],
     ["racks", rackKey],
+    ...TEXTS.map((key) => /** @type {[string, string]} */ ([key, shown[key]])),
   ];
   if (chosen && "node" in chosen) all.push(["node", chosen.node]);
   const given = all.filter((each) => each[1]).map(([key, value]) => [key, value ?? ""]);
@@ -79,12 +106,18 @@ export function shownBy(fragment) {
     if (key === "assume" || key === "remove" || key === "add_nodes") supposed.push([key, fields(value, FIELDS[key])]);
   }
   return {
+    ask: ASKS.find((each) => each === text("ask")) ?? "",
     pod: text("pod"),
     manifest: given.has("pod") ? "" : text("manifest"),
     supposed,
     scoreAll: text("score") === "all",
     layer: text("layer"),
     rackKey: text("racks"),
+    replicas: text("replicas"),
+    nodes: text("nodes"),
+    labels: text("labels"),
+    by: text("by"),
+    lost: text("lost"),
     chosen: chosenBy(given),
   };
 }

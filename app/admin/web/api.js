@@ -32,10 +32,11 @@ export const get = async (path) => (await exchanged(path, {})).json();
  * @template {import("admin-port").PostPath} Path
  * @param {Path} path
  * @param {string} text
+ * @param {AbortSignal} [signal] that ends it
  * @returns {Promise<import("admin-port").Answer<"post", Path>>}
  */
-export async function post(path, text) {
-  const sent = { method: "POST", body: text, headers: { "content-type": "application/json" } };
+export async function post(path, text, signal) {
+  const sent = { method: "POST", body: text, headers: { "content-type": "application/json" }, signal };
   return (await exchanged(path, sent)).json();
 }
 

@@ -74,7 +74,7 @@ function podChip(pod, node, suppose) {
  * A domain or a node of the cluster as it is: where it is, and what is requested of what it offers.
  * @param {Cluster} cluster
  * @param {import("./cluster.js").Selection} selection
- * @param {Overview} overview
+ * @param {Overview | null} overview
  */
 export function placeDetail(cluster, { node, domain }, overview) {
   if (node !== undefined) {

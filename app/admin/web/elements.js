@@ -128,6 +128,15 @@ export function complain(input, slot, text) {
 }
 
 /**
+ * Take back whatever was said to be wrong in a part of the page.
+ * @param {HTMLElement} part
+ */
+export function takeBack(part) {
+  for (const slot of part.querySelectorAll(".error")) slot.textContent = "";
+  for (const input of part.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+}
+
+/**
  * @param {number} number
  * @param {string} noun
  */
@@ -150,6 +159,17 @@ export const capped = (texts, most, noun) =>
  */
 export const folded = (summary, given, ...children) =>
   element("details", given, element("summary", { text: summary }), ...children);
+
+/**
+ * A list of which the first few are seen, and the others once somebody wants them.
+ * @param {HTMLElement[]} items
+ * @param {number} most
+ * @param {string} noun of the others
+ */
+export const shortened = (items, most, noun) => [
+  element("ul", {}, ...items.slice(0, most)),
+  items.length > most ? folded(counted(items.length - most, noun), {}, element("ul", {}, ...items.slice(most))) : null,
+];
 
 /**
  * Scroll to an element, unless it begins in the upper half of the window already.

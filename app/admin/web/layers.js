@@ -1,4 +1,4 @@
-// The layers of the map, and the usual one of an answer: its nodes by verdict and score.
+// The layers of the map, and that of an explanation: its nodes by verdict and score.
 
 import { domainName } from "./cluster.js";
 import { counted, element, folded } from "./elements.js";
@@ -30,14 +30,12 @@ import { UseLayer } from "./use_layer.js";
  * @property {(list: HTMLElement) => void} showLegend
  */
 
-const VERDICT = "verdict";
-
 /** @implements {Layer} */
-class VerdictLayer {
+export class VerdictLayer {
   /** @param {JudgedCluster} cluster */
   constructor(cluster) {
     this.cluster = cluster;
-    this.name = VERDICT;
+    this.name = "verdict";
     this.heads = ["Nodes", cluster.sure ? "Fit" : "Pass", "Score"];
     this.words = "Verdict";
     const fit = cluster.judged.reasons[0].nodes;
@@ -141,38 +139,41 @@ const USUAL_RESOURCE = "cpu";
 
 /**
  * The layer that is drawn while nobody wants another.
- * @param {boolean} answered
+ * @param {Layer | null} own of the answer, if it has one
  */
-export const usualLayer = (answered) => (answered ? VERDICT : USUAL_RESOURCE);
+export const usualLayer = (own) => own?.name ?? USUAL_RESOURCE;
 
 /**
  * The names of all layers.
- * @param {JudgedCluster | null} judged
+ * @param {Layer | null} own
  * @param {Overview | null} overview
  */
-export function layerNames(judged, overview) {
+export function layerNames(own, overview) {
   const resources = (overview?.use.view.resources ?? []).map((each) => each.resource);
-  return [...(judged ? [VERDICT] : []), ...resources];
+  return [...(own ? [own.name] : []), ...resources];
 }
+
+/** @type {Record<string, string>} */
+const TEXTS = { verdict: "verdict and score", moves: "pods that move", removal: "nodes that could go" };
 
 /**
  * A layer as people choose it.
  * @param {string} name
  */
-export const layerText = (name) => (name === VERDICT ? "verdict and score" : name);
+export const layerText = (name) => TEXTS[name] ?? name;
 
 /**
  * The layer that is wanted, or else the usual one; null while there is nothing to draw.
- * @param {JudgedCluster | null} judged the answer, if there is one
+ * @param {{ cluster: Cluster, layer: Layer | null } | null} answer
  * @param {Overview | null} overview
  * @param {string} wanted empty: the usual one
  * @returns {Layer | null}
  */
-export function layerOf(judged, overview, wanted) {
-  const cluster = judged ?? overview?.cluster;
+export function layerOf(answer, overview, wanted) {
+  const cluster = answer?.cluster ?? overview?.cluster;
   if (!cluster) return null;
-  const usual = usualLayer(judged !== null);
-  const resource = overview?.use.of(wanted || usual) ?? (judged ? undefined : overview?.use.of(usual));
+  const own = answer?.layer ?? null;
+  const resource = overview?.use.of(wanted || usualLayer(own)) ?? (own ? undefined : overview?.use.of(USUAL_RESOURCE));
   if (overview && resource) return new UseLayer(cluster, overview.use, resource);
-  return judged && new VerdictLayer(judged);
+  return own;
 }

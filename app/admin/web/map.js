@@ -7,9 +7,10 @@ import { Palette } from "./signs.js";
 
 /** @import { Cluster, Selection } from "./cluster.js" */
 
-/** @typedef {(selection: Selection) => void} Choose is called with what is chosen */
+/** @typedef {(selection: Selection, more: boolean) => unknown} Choose is called with what is chosen; `more`: with Shift */
 
 const TALLEST = 560;
+const SMALL = 12; // pixels of a node
 const MAX_PIXELS = 16_000; // high; browsers draw nothing on a canvas that is much higher
 
 export class ClusterMap {
@@ -31,6 +32,8 @@ export class ClusterMap {
     this.layer = null;
     /** @type {import("./map_layout.js").Layout | null} */
     this.layout = null;
+    /** @type {Set<number>} */
+    this.marked = new Set(); // nodes that are outlined, whatever the layer is
     /** @type {Selection | null} */
     this.chosen = null;
     /** @type {Selection | null} */
@@ -61,7 +64,7 @@ export class ClusterMap {
     canvas.addEventListener("pointerleave", () => this.#leave());
     canvas.addEventListener("click", (event) => {
       const found = this.#at(event);
-      if (found) choose(found);
+      if (found) choose(found, event.shiftKey);
     });
   }
 
@@ -137,7 +140,9 @@ export class ClusterMap {
         write(context, domainName(rack.domain), rack.x, rack.y + 10, Math.max(rack.width, 44), palette.muted, 11);
       }
       rack.domain.nodes.forEach((node, place) => {
-        layer.draw(context, palette, node, cellOf(layout, rack, place));
+        const square = cellOf(layout, rack, place);
+        layer.draw(context, palette, node, square);
+        if (this.marked.has(node)) mark(context, palette, square);
       });
     }
   }
@@ -189,6 +194,23 @@ export class ClusterMap {
     const [x, y, size] = cellOf(layout, rack, rack.domain.nodes.indexOf(node));
     return [x - 2, y - 2, size + 4, size + 4];
   }
+}
+
+/**
+ * Frame a node; where there is room in two colours, of which one is told apart from the node's own.
+ * @param {CanvasRenderingContext2D} context
+ * @param {import("./signs.js").Palette} palette
+ * @param {import("./signs.js").Square} square
+ */
+function mark(context, palette, [x, y, size]) {
+  const width = size < SMALL ? 1 : 3;
+  context.lineWidth = width;
+  context.strokeStyle = palette.text;
+  context.strokeRect(x + width / 2, y + width / 2, size - width, size - width);
+  if (size < SMALL) return;
+  context.lineWidth = 1;
+  context.strokeStyle = palette.surface;
+  context.strokeRect(x + width + 0.5, y + width + 0.5, size - 2 * width - 1, size - 2 * width - 1);
 }
 
 /**

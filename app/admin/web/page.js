@@ -1,32 +1,49 @@
 // Puts the parts of the page together: the cluster as it is, or a question with its answer, and what is chosen of it.
 
-import { fragmentOf, linkNote, shownBy } from "./address.js";
-import { get, Problem, post } from "./api.js";
+import { fragmentOf, linkNote, NOTHING, shownBy } from "./address.js";
+import { get, offerCaller, Problem, post } from "./api.js";
 import { Cluster, JudgedCluster } from "./cluster.js";
 import { complete } from "./completion.js";
 import { judgedDetail, placeDetail, podsOf, podsOfNode, waitsDetail } from "./details.js";
-import { byId, byIdAs, complain, element, inputById, messageOf, reveal } from "./elements.js";
-import { layerNames, layerOf, usualLayer } from "./layers.js";
+import { byId, byIdAs, complain, element, inputById, messageOf, reveal, takeBack } from "./elements.js";
+import { layerNames, layerOf, usualLayer, VerdictLayer } from "./layers.js";
 import { follow, paced } from "./live.js";
 import { ClusterMap } from "./map.js";
+import { assumptions, lackNotes } from "./outcomes.js";
 import { showPending, waitsOn } from "./pending.js";
 import { QuestionForm } from "./question.js";
+import { Running } from "./running.js";
 import { showLayers, showLost, showMirror, showSamples } from "./service.js";
 import { clusterText, profileText, sentences } from "./sentences.js";
+import { Mistake } from "./suppositions.js";
 import { Tree } from "./tree.js";
 import { showUnits } from "./units.js";
 import { Use } from "./use_layer.js";
+import { WhatIf } from "./what_if.js";
 
-/** @import { Asked, Chosen } from "./address.js" */
+/** @import { Ask, Asked, Chosen } from "./address.js" */
 /** @import { Selection } from "./cluster.js" */
+/**
+ * What is shown in place of the cluster as it is: its nodes, as the map has them and `detail` tells of them.
+ * @typedef {object} Answer
+ * @property {Cluster} cluster
+ * @property {import("./layers.js").Layer | null} layer its own; null: it has none
+ * @property {number} generation of the mirror
+ * @property {(selection: Selection) => import("./elements.js").Child[] | Promise<import("./elements.js").Child[]>} detail
+ */
 
 const form = new QuestionForm(byIdAs("question", HTMLFormElement), askNow);
-const map = new ClusterMap(byIdAs("map", HTMLCanvasElement), byId("map-frame"), async (selection) => {
-  await choose(selection);
-  reveal(byId("details"));
+const whatIf = new WhatIf(askMany, draw);
+const map = new ClusterMap(byIdAs("map", HTMLCanvasElement), byId("map-frame"), async (selection, more) => {
+  await choose(selection, more);
+  if (!more) reveal(byId("details"));
 });
 const tree = new Tree(byId("tree-scroll"), choose);
-/** @type {import("./details.js").Answer | null} */
+const running = new Running(() => {
+  withdraw("Cancelled.");
+  byId("cluster-heading").focus();
+});
+/** @type {Answer | null} */
 let answer = null;
 /** @type {import("./layers.js").Overview | null} */
 let overview = null;
@@ -35,10 +52,19 @@ let question = null; // what the answer is to; null: the cluster as it is
 /** @type {Chosen | null} */
 let chosen = null;
 let layer = ""; // empty: the usual one
-let asked = 0; // an answer that another question has overtaken is not shown
+let lost = ""; // the loss that is drawn; empty: the worst
 let looked = 0;
 let generation = -1; // of the mirror, as the service last said
 let surveyed = 0;
+
+/** @type {Record<Ask | "", string>} */
+const RUNNING = {
+  "": "Kindred judges all nodes for the pod.",
+  capacity: "Kindred places one more pod after the other.",
+  drain: "Kindred tries the drain.",
+  loss: "Kindred tries each loss.",
+  removal: "Kindred tries each node.",
+};
 
 const shown = () => answer?.cluster ?? overview?.cluster ?? null;
 const rackKey = () => inputById("rack-key").value.trim();
@@ -51,41 +77,87 @@ const rackKey = () => inputById("rack-key").value.trim();
  */
 function askNow(stays = false) {
   if (!answer) layer = "";
-  return ask("push", stays);
+  lost = "";
+  return ask(form.asked, "push", stays);
 }
 
+/** @param {Ask} kind */
+function askMany(kind) {
+  layer = "";
+  lost = "";
+  return ask({ ...NOTHING, ...(kind === "capacity" ? { ...form.asked, supposed: [] } : {}), ...whatIf.asked(kind) });
+}
+
+/** Ask what is asked already, as the forms have it now. */
+const again = () => (question?.ask ? askMany(question.ask) : ask(form.asked));
+
 /**
+ * @param {Asked} wanted
  * @param {"push" | "replace"} how the address takes it
  * @param {boolean} stays
  */
-async function ask(how = "push", stays = false) {
+async function ask(wanted, how = "push", stays = false) {
   const { activeElement } = document;
-  asked += 1;
-  const number = asked;
-  const button = byId("ask");
-  button.setAttribute("aria-busy", "true");
+  const signal = running.begin(RUNNING[wanted.ask]);
   complain(byId("rack-key"), byId("rack-key-error"), "");
-  question = form.asked;
+  takeBack(byId("side"));
+  question = wanted;
   remember(how);
   try {
-    const text = await form.text();
-    const nodes = await post(`explain/nodes?${drawing()}`, text);
-    const told = await post("explain?limit=3", text);
-    if (number !== asked) return;
-    showAnswer(text, nodes, told);
+    const present = wanted.ask ? await outcomeOf(wanted, signal) : await explanationOf(signal);
+    if (signal.aborted) return; // another question has overtaken it
+    present();
     // Not from under somebody who has gone on meanwhile.
     if (!stays && [activeElement, document.body].includes(document.activeElement)) {
       byId("cluster-heading").focus({ preventScroll: true });
       reveal(byId("cluster"));
     }
   } catch (error) {
-    if (number === asked) {
+    if (!signal.aborted) {
       withdraw("No answer.");
       complainOf(error);
     }
   } finally {
-    if (number === asked) button.removeAttribute("aria-busy");
+    if (!signal.aborted) running.end();
   }
+}
+
+/**
+ * Whether a problem is with the pod of a question.
+ * @param {unknown} error
+ */
+const isOfPod = (error) =>
+  error instanceof Mistake
+    ? form.form.contains(error.input)
+    : error instanceof Problem && /^(of|manifests)\b/.test(error.field);
+
+/**
+ * @param {AbortSignal} signal
+ * @returns {Promise<() => void>} shows it
+ */
+async function explanationOf(signal) {
+  const text = JSON.stringify(await form.members());
+  const nodes = await post(`explain/nodes?${drawing()}`, text, signal);
+  const told = await post("explain?limit=3", text, signal);
+  return () => showAnswer(text, nodes, told);
+}
+
+/** The nodes as they are, with the racks that are wanted. */
+async function placed() {
+  const key = rackKey();
+  if (overview && (!key || overview.cluster.columns.rack_key === key)) return overview.cluster;
+  return new Cluster(await get(clusterPath()));
+}
+
+/**
+ * @param {Asked} wanted
+ * @param {AbortSignal} signal
+ * @returns {Promise<() => void>} shows it
+ */
+async function outcomeOf(wanted, signal) {
+  const cluster = await placed();
+  const render = await whatIf.answer(wanted, cluster, () => form.members(), signal);
+  return () => showOutcome(cluster, render);
 }
 
 /** What is told of all nodes, beside their verdicts. */
@@ -96,7 +168,8 @@ const drawing = () =>
 function complainOf(error) {
   const input = inputById("rack-key");
   if (!(error instanceof Problem) || error.field !== "rack") {
-    form.complain(error);
+    (question?.ask && !isOfPod(error) ? whatIf : form).complain(error);
+    offerCaller(messageOf(error));
     return;
   }
   complain(input, byId("rack-key-error"), error.message);
@@ -112,14 +185,61 @@ function complainOf(error) {
 function showAnswer(text, nodes, told) {
   const sure = !nodes.not_judged.length && !told.manifest?.unknown.length;
   const cluster = new JudgedCluster(nodes, sure, profileText(told.summary));
-  answer = { text, cluster, scoreAll: form.scoreAll };
-  byId("cluster-heading").textContent = "Answer";
-  const said = Object.entries(sentences(told, sure, linkNote(question)));
-  for (const [id, parts] of said) byId(id).replaceChildren(...parts);
+  const { scoreAll } = form;
   showMirror(told.mirror);
   generation = told.mirror.generation;
+  show(
+    {
+      cluster,
+      layer: new VerdictLayer(cluster),
+      generation: nodes.generation,
+      detail: (selection) => judgedDetail({ text, cluster, scoreAll }, selection, overview, suppose),
+    },
+    sentences(told, sure, linkNote(question)),
+  );
+}
+
+/**
+ * @param {Cluster} cluster
+ * @param {import("./what_if.js").Render} render
+ */
+function showOutcome(cluster, render) {
+  const told = render(lost, (value) => {
+    lost = value;
+    remember();
+    showOutcome(cluster, render);
+    for (const button of byId("outcome").querySelectorAll("button")) if (button.dataset.lost === value) button.focus();
+  });
+  offerCaller(told.assumed.names_hidden);
+  show(
+    {
+      cluster,
+      layer: told.layer,
+      generation: cluster.columns.generation,
+      detail: (selection) => [...placeDetail(cluster, selection, overview), ...told.detail(selection)],
+    },
+    {
+      answer: [element("strong", { text: told.headline })],
+      notes: [...told.notes, ...lackNotes(told.assumed)].map((each) => element("li", {}, each)),
+      outcome: told.top,
+      pods: [...told.pods, assumptions(told.assumed)],
+    },
+  );
+}
+
+/**
+ * @param {Answer | null} shownNow
+ * @param {Record<string, import("./elements.js").Child[]>} said by the elements that have it; the others are emptied
+ */
+function show(shownNow, said) {
+  answer = shownNow;
+  byId("cluster-heading").textContent = answer ? "Answer" : "Cluster";
+  for (const id of ["answer", "helps", "notes", "outcome", "pods", "scored", "supposition", "class"]) {
+    byId(id).replaceChildren(...(said[id] ?? []).filter((each) => each !== null && each !== undefined));
+  }
   draw();
-  if (chosen && cluster.find(chosen)) tree.choose(cluster.find(chosen));
+  const selection = answer?.cluster.find(chosen);
+  if (selection) tree.choose(selection);
   detail();
 }
 
@@ -128,24 +248,21 @@ function showAnswer(text, nodes, told) {
  * @param {string} text
  */
 function withdraw(text) {
-  answer = null;
-  byId("cluster-heading").textContent = "Cluster";
-  for (const id of ["helps", "notes", "scored", "supposition", "class"]) byId(id).replaceChildren();
-  byId("answer").textContent = [text, overviewText()].filter(Boolean).join(" ");
-  draw();
-  detail();
+  show(null, { answer: [[text, overviewText()].filter(Boolean).join(" ")] });
 }
 
 const overviewText = () => (overview ? clusterText(overview.cluster, overview.use) : "");
 
 // The cluster as it is.
 
+const clusterPath = () =>
+  /** @type {"cluster"} */ (rackKey() ? `cluster?${new URLSearchParams({ rack: rackKey() })}` : "cluster");
+
 async function refresh() {
   surveyed += 1;
   const number = surveyed;
   try {
-    const rack = !answer && rackKey() ? `?${new URLSearchParams({ rack: rackKey() })}` : "";
-    const view = await get(/** @type {"cluster"} */ (`cluster${rack}`));
+    const view = await get(answer ? "cluster" : clusterPath());
     if (number !== surveyed) return;
     overview = { cluster: new Cluster(view), use: new Use(view) };
     if (!question) complain(byId("rack-key"), byId("rack-key-error"), "");
@@ -160,8 +277,7 @@ async function refresh() {
 
 /** Draw what is shown by the layer that is wanted, as far as there is something of either. */
 function draw() {
-  const judged = answer?.cluster ?? null;
-  const drawn = layerOf(judged, overview, layer);
+  const drawn = layerOf(answer, overview, layer);
   for (const id of ["racks", "layers", "map-frame", "tree-frame"]) byId(id).hidden = !drawn;
   byId("back").hidden = !question;
   noticeChange();
@@ -169,24 +285,44 @@ function draw() {
   const { cluster } = drawn;
   form.supposed.rackKey = cluster.columns.rack_key;
   inputById("rack-key").placeholder = cluster.columns.rack_key;
-  showLayers(layerNames(judged, overview), drawn.name);
+  showLayers(layerNames(answer?.layer ?? null, overview), drawn.name);
   map.chosen = cluster.find(chosen);
+  map.marked = whatIf.places(cluster);
+  tree.marked = map.marked;
   tree.chosen = map.chosen;
   map.show(drawn);
   tree.show(drawn);
   drawn.showLegend(byId("legend"));
+  showChosen();
   performance.mark("map drawn");
+}
+
+/** Show which nodes are chosen to go. */
+function showChosen() {
+  const cluster = shown();
+  const selection = cluster?.find(chosen);
+  const button = document.querySelector("#goes");
+  if (!cluster || !selection || !button) return;
+  button.textContent = whatIf.has(cluster, selection) ? "Not to be drained" : "Choose to be drained";
 }
 
 /** An answer is of one moment: when the cluster has changed since, that is said, and can be mended. */
 function noticeChange() {
-  byId("changed").hidden = !answer || answer.cluster.columns.generation === generation;
+  byId("changed").hidden = !answer || answer.generation === generation;
 }
 
 // What is chosen.
 
-/** @param {Selection} selection */
-function choose(selection) {
+/**
+ * @param {Selection} selection
+ * @param {boolean} more it is chosen to go, too, or no more
+ */
+function choose(selection, more = false) {
+  const cluster = shown();
+  if (more && cluster) {
+    whatIf.toggle(cluster, selection);
+    return null;
+  }
   chosen = shown()?.nameOf(selection) ?? null;
   map.choose(selection);
   tree.choose(selection);
@@ -213,13 +349,17 @@ async function detail() {
   const { node } = selection;
   const name = node === undefined ? "" : cluster.columns.names[node];
   const pods = name ? [...waitsDetail(waitsOn(name)), podsOfNode(() => podsOf(name), suppose)] : [];
-  if (!answer) {
-    if (overview) body.replaceChildren(...placeDetail(cluster, selection, overview), ...pods);
-    return;
-  }
+  const goes = element("button", {
+    type: "button",
+    id: "goes",
+    class: "small",
+    on: { click: () => choose(selection, true) },
+  });
   try {
-    const told = await judgedDetail(answer, selection, overview, suppose);
-    if (number === looked) body.replaceChildren(...told, ...pods);
+    const [heading, ...told] = answer ? await answer.detail(selection) : placeDetail(cluster, selection, overview);
+    if (number !== looked) return;
+    body.replaceChildren(...[heading, goes, ...told, ...pods].filter((each) => each !== null && each !== undefined));
+    showChosen();
   } catch (error) {
     if (number === looked) {
       body.replaceChildren(element("p", { class: "error", role: "alert", text: messageOf(error) }));
@@ -249,8 +389,7 @@ function askWithManifest(text) {
 
 /** @param {"push" | "replace"} how */
 function remember(how = "push") {
-  const nothing = { pod: "", manifest: "", supposed: [], scoreAll: false };
-  const fragment = fragmentOf({ ...(question ?? nothing), chosen, layer, rackKey: rackKey() });
+  const fragment = fragmentOf({ ...(question ?? NOTHING), chosen, layer, rackKey: rackKey(), lost });
   if (location.hash.replace(/^#/, "") === fragment) return;
   const address = fragment ? `#${fragment}` : location.pathname + location.search;
   if (how === "push") history.pushState(null, "", address);
@@ -260,18 +399,18 @@ function remember(how = "push") {
 /** Show what the address says. */
 function restore() {
   const wanted = shownBy(location.hash);
-  ({ chosen, layer } = wanted);
+  ({ chosen, layer, lost } = wanted);
   const other = rackKey() !== wanted.rackKey;
   inputById("rack-key").value = wanted.rackKey;
   byIdAs("advanced", HTMLDetailsElement).open ||= Boolean(wanted.rackKey);
   form.asked = wanted;
-  if (wanted.pod || wanted.manifest) {
-    ask("replace");
+  whatIf.restore(wanted);
+  if (wanted.ask || wanted.pod || wanted.manifest) {
+    ask(wanted, "replace");
     return;
   }
-  asked += 1;
+  running.end();
   question = null;
-  byId("ask").removeAttribute("aria-busy");
   withdraw("");
   if (other) refresh();
 }
@@ -284,11 +423,11 @@ byId("back").addEventListener("click", () => {
   byId("cluster-heading").focus();
 });
 
-byId("changed-again").addEventListener("click", () => ask());
+byId("changed-again").addEventListener("click", again);
 
 byIdAs("layer", HTMLSelectElement).addEventListener("change", (event) => {
   const { value } = /** @type {HTMLSelectElement} */ (event.target);
-  layer = value === usualLayer(answer !== null) ? "" : value;
+  layer = value === usualLayer(answer?.layer ?? null) ? "" : value;
   remember();
   draw();
 });
@@ -296,7 +435,7 @@ byIdAs("layer", HTMLSelectElement).addEventListener("change", (event) => {
 byId("racks").addEventListener("submit", (event) => {
   event.preventDefault();
   if (question) {
-    ask();
+    again();
     return;
   }
   remember();

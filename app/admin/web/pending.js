@@ -3,7 +3,7 @@
 import { get, offerCaller } from "./api.js";
 import { duration } from "./amounts.js";
 import { byId, capped, counted, element, folded, messageOf } from "./elements.js";
-import { schedulerText, victimText } from "./sentences.js";
+import { hiddenText, schedulerText, victimText } from "./sentences.js";
 
 /** @import { Pending, UnitStatus } from "admin-port" */
 /**
@@ -68,8 +68,7 @@ export async function showPending(ask) {
  * @param {Pending} pending
  */
 function leftOut({ left_out: number = 0, names_hidden: why = "" }) {
-  const text = `${counted(number, "pod")} of other namespaces left out: ${why}`;
-  return number ? [element("p", { class: "hint", text })] : [];
+  return number ? [element("p", { class: "hint", text: hiddenText(number, why) })] : [];
 }
 
 /**

@@ -1,7 +1,8 @@
 // The form: a pod, what is to be supposed, and what is wrong with either, beside the field that it is about.
 
+import { NOTHING } from "./address.js";
 import { Problem } from "./api.js";
-import { byId, byIdAs, complain, inputById, messageOf } from "./elements.js";
+import { byId, byIdAs, complain, inputById, messageOf, takeBack } from "./elements.js";
 import { isKind, Mistake, parsed, Suppositions } from "./suppositions.js";
 
 export class QuestionForm {
@@ -44,12 +45,12 @@ export class QuestionForm {
   get asked() {
     const text = this.#podInput().value.trim();
     const [pod, manifest] = this.#asksByName() ? [text, ""] : ["", text];
-    return { pod, manifest, supposed: this.supposed.texts, scoreAll: this.scoreAll };
+    return { ...NOTHING, pod, manifest, supposed: this.supposed.texts, scoreAll: this.scoreAll };
   }
 
   /** @param {import("./address.js").Asked} asked */
   set asked({ pod, manifest, supposed, scoreAll }) {
-    this.clear();
+    takeBack(this.form);
     if (manifest) this.manifest(manifest);
     else this.name(pod);
     this.supposed.texts = supposed;
@@ -74,15 +75,9 @@ export class QuestionForm {
     byIdAs("pod-manifest", HTMLTextAreaElement).value = text;
   }
 
-  /** The text of the question. Throws a Mistake or a Problem. */
-  async text() {
-    this.clear();
-    return JSON.stringify(await this.#pod(await this.supposed.members()));
-  }
-
-  clear() {
-    for (const slot of this.form.querySelectorAll(".error")) slot.textContent = "";
-    for (const input of this.form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+  /** The members of the question. Throws a Mistake or a Problem. */
+  async members() {
+    return this.#pod(await this.supposed.members());
   }
 
   /**

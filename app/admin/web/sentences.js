@@ -2,7 +2,7 @@
 
 import { DIRECTIONS, RULES } from "./details.js";
 import { duration, percent, shareOf } from "./amounts.js";
-import { capped, counted, element, folded } from "./elements.js";
+import { capped, counted, element, shortened } from "./elements.js";
 import { measuredInCluster } from "./measured.js";
 import { unitNotes } from "./units.js";
 
@@ -35,7 +35,7 @@ export function clusterText(cluster, use) {
  * @param {Explanation} told
  * @param {boolean} sure whether every rule was judged
  * @param {string} remark
- * @returns {Record<string, (string | HTMLElement)[]>}
+ * @returns {Record<string, import("./elements.js").Child[]>}
  */
 export const sentences = (told, sure, remark) => ({
   answer: headline(told.summary, sure),
@@ -68,11 +68,9 @@ function remedies({ helps, fit, nodes, never_tried: never }) {
   }
   const items = helps.map(({ text }) => element("li", { text: `${text}.` }));
   const after = new Set(helps.map(({ then }) => then).filter(Boolean));
-  const more = items.splice(REMEDIES_SHOWN);
   return [
     element("h3", { text: "Changes that would help, each by itself" }),
-    element("ul", {}, ...items),
-    ...(more.length ? [folded(counted(more.length, "more change"), {}, element("ul", {}, ...more))] : []),
+    ...shortened(items, REMEDIES_SHOWN, "more change"),
     ...[...after].map((text) => element("p", { class: "hint", text: `After a change of the pod, ${text}.` })),
   ];
 }
@@ -125,9 +123,9 @@ function termNotes({ reasons, terms }) {
 /**
  * Rules or scores that are left out, by the reason, with the commands that get what is missing.
  * @param {string} what
- * @param {Summary["not_judged"]} rules
+ * @param {Pick<Summary["not_judged"][number], "plugin" | "why" | "command">[]} rules
  */
-function leftOut(what, rules) {
+export function leftOut(what, rules) {
   const reasons = new Set(rules.map(({ why }) => why));
   const commands = new Set(rules.map(({ command }) => command ?? "").filter(Boolean));
   return [
@@ -138,6 +136,13 @@ function leftOut(what, rules) {
     ...[...commands].map((text) => element("span", { text: "To add it: " }, element("code", { text }))),
   ];
 }
+
+/**
+ * Pods that are counted and not named, and why.
+ * @param {number} pods
+ * @param {string} why
+ */
+export const hiddenText = (pods, why) => `${counted(pods, "pod")} of other namespaces left out: ${why}`;
 
 /**
  * The profile that an explanation is by.

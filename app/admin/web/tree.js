@@ -38,6 +38,8 @@ export class Tree {
     this.rows = [];
     /** @type {string | undefined} */
     this.current = undefined;
+    /** @type {Set<number>} */
+    this.marked = new Set();
     /** @type {Selection | null} */
     this.chosen = null;
     const grid = element(
@@ -175,8 +177,14 @@ export class Tree {
     if (!cluster || !layer) return [];
     if (row.more) return [`${row.left} more…`, ...layer.heads.map(() => "")];
     const selection = selectionOf(row);
-    const name = row.domain ? domainName(row.domain) : cluster.columns.names[row.node];
+    const of = row.domain ? domainName(row.domain) : cluster.columns.names[row.node];
+    const name = this.#isMarked(row) ? `${of}, chosen` : of;
     return [name, ...layer.cellsOf(selection)];
+  }
+
+  /** @param {DomainRow | NodeRow} row */
+  #isMarked(row) {
+    return (row.domain?.nodes ?? [row.node]).every((node) => node !== undefined && this.marked.has(node));
   }
 
   /** @param {Row} row */
@@ -191,19 +199,22 @@ export class Tree {
     if (!row) return;
     this.current = row.key;
     if (row.domain && around(event, ".twist")) this.#toggle(row, !this.open.has(row.domain.id));
-    else this.#take(row);
+    else this.#take(row, event.shiftKey);
     this.#focus(row.key);
   }
 
-  /** @param {Row} row */
-  #take(row) {
+  /**
+   * @param {Row} row
+   * @param {boolean} more
+   */
+  #take(row, more) {
     if (row.more) {
       this.shown.set(row.more.id, (this.shown.get(row.more.id) ?? SHOWN_AT_ONCE) + SHOWN_AT_ONCE);
       this.#render();
     } else if (row.domain) {
-      this.open.add(row.domain.id);
-      this.choosing({ domain: row.domain.id });
-    } else this.choosing({ node: row.node });
+      if (!more) this.open.add(row.domain.id);
+      this.choosing({ domain: row.domain.id }, more);
+    } else this.choosing({ node: row.node }, more);
   }
 
   /**
@@ -233,7 +244,7 @@ export class Tree {
       PageUp: at - 10,
     };
     if (event.key in moves) this.#move(moves[event.key]);
-    else if (event.key === "Enter" || event.key === " ") this.#take(row);
+    else if (event.key === "Enter" || event.key === " ") this.#take(row, event.shiftKey);
     else if (event.key === "ArrowRight") {
       if (row.domain && !opened) this.#toggle(row, true);
       else if (opened) this.#move(at + 1);

@@ -1,0 +1,247 @@
+"""Questions about many pods on the page: the drain of nodes, the loss of zones, how many more fit, what could go."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.page import Page
+from tests.browser.test_address import reopen
+from tests.browser.test_demo_cluster import CONTRASTS
+
+DRAINED = "The drain of 2 nodes ends; 6 of 6 pods find a place."
+NODES = "document.querySelector('#drain-nodes').value"
+
+
+def opened(page: Page) -> Page:
+    """Open the card, as a click on it does."""
+    page.value("document.querySelector('#what-if').open = true")
+    return page
+
+
+def drain(page: Page, nodes: str) -> None:
+    opened(page)
+    page.browser.type("#drain-nodes", nodes)
+    page.browser.click("#drain button")
+
+
+def test_a_drain_says_where_the_pods_go_and_what_stays(page: Page) -> None:
+    drain(page, "node35 node36")
+    page.responded(DRAINED, begins=True)
+    moves = page.cells("#pods table tbody tr")
+    assert len(moves) == 6
+    assert {row[0] for row in moves} == {"node35", "node36"}
+    assert ["node35", "data/database-0", "node25"] in moves
+    assert "Not placed again" in page.text("#pods")
+    assert "DaemonSet kube-system/kube-proxy: 2 pods" in page.text("#pods")
+    assert "kubectl drain node35 node36 --ignore-daemonsets" in page.text("#notes")
+    assert "2 drained" in page.map_label()
+    assert page.value("document.querySelector('#layer').selectedOptions[0].text") == "pods that move"
+
+
+def test_a_node_tells_which_pods_come_and_which_go(page: Page) -> None:
+    drain(page, "node35 node36")
+    page.responded(DRAINED, begins=True)
+    page.show_node("node25")
+    page.until_text("#detail-body", "Pods that come")
+    assert ["data/database-0", "node35"] in page.cells("#detail-body table tbody tr")
+    page.show_node("node35")
+    page.until_text("#detail-body", "Pods that are there")
+    assert ["data/database-0", "node25"] in page.cells("#detail-body table tbody tr")
+
+
+def test_nodes_racks_and_zones_are_chosen_on_the_map_and_in_the_list(page: Page) -> None:
+    left, top, width = page.box("#map")
+    page.browser.click_at(left + width / 3 + 25, top + 55, shift=True)  # the first node of the zone in the middle
+    page.browser.until(f"{NODES} === 'node21'")
+    assert page.value("document.querySelector('#details').hidden")  # nothing else is chosen
+    page.browser.click(".tree tbody tr .twist")
+    page.browser.click(".tree tbody tr:nth-child(2) td", shift=True)
+    rack = "topology.kubernetes.io/zone=eu-west-1a,example.com/rack=rack-a1"
+    page.browser.until(f"{NODES} === 'node21 {rack}'")
+    assert page.cells(".tree tbody tr:nth-child(2)")[0][0] == "▸rack-a1, chosen"
+    page.browser.press("ArrowDown")
+    page.browser.press("Enter", shift=True)
+    page.until_text(".tree tbody tr:nth-child(3)", "rack-a2, chosen")
+    page.browser.press("Enter", shift=True)
+    page.browser.until(f"{NODES} === 'node21 {rack}'")
+    page.browser.click("#drain button")
+    page.responded("The drain of 6 nodes ")
+    assert "6 drained" in page.map_label()
+
+
+def test_a_node_is_chosen_by_the_button_in_its_details(page: Page) -> None:
+    page.show_node("node35")
+    assert page.text("#goes") == "Choose to be drained"
+    page.browser.click("#goes")
+    page.browser.until(f"{NODES} === 'node35'")
+    assert page.text("#goes") == "Not to be drained"
+    page.browser.click("#goes")
+    page.browser.until(f"{NODES} === ''")
+
+
+def test_nodes_are_chosen_by_labels(page: Page) -> None:
+    opened(page)
+    page.enter("#drain-labels", "example.com/rack=rack-b3")
+    page.responded("The drain of 5 nodes ")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "labels", "field", "message"),
+    [
+        pytest.param("", "", "#drain-nodes", "Choose nodes on the map, or say which.", id="none"),
+        pytest.param("node35 node99", "", "#drain-nodes", "node99: neither a node, nor a zone or rack", id="unknown"),
+        pytest.param("", "rack=r7", "#drain-labels", "no node matches", id="no-match"),
+        pytest.param("", "rack in", "#drain-labels", "expected a label selector", id="no-selector"),
+    ],
+)
+def test_what_is_wrong_with_nodes_stands_beside_them(
+    page: Page, nodes: str, labels: str, field: str, message: str
+) -> None:
+    opened(page)
+    page.browser.type("#drain-labels", labels)
+    drain(page, nodes)
+    assert message in page.complaint(field)
+    assert page.value("`#${document.activeElement.id}`") == field
+    assert page.text("#answer").startswith("No answer.")
+
+
+def test_the_loss_of_each_zone_is_a_table_and_one_of_them_is_drawn(page: Page) -> None:
+    opened(page)
+    page.browser.click("#loss button")
+    page.responded("The cluster does not survive the loss of 3 of 3 domains of topology.kubernetes.io/zone")
+    rows = page.cells(".losses tbody tr")
+    assert rows[0][:4] == ["eu-west-1b", "20", "60", "10"]
+    assert rows[0][4] == "0 of 8 of Job batch/nightly-report-29328610"
+    assert "Without eu-west-1b" in page.text("#pods h3")
+    page.browser.click(".losses tbody tr:nth-child(2) button")
+    page.until_text("#pods h3", f"Without {rows[1][0]}")
+    assert page.value("document.activeElement.dataset.lost") == rows[1][0]
+    assert page.value("document.activeElement.getAttribute('aria-pressed')") == "true"
+    address, label = page.value("location.href"), page.map_label()
+    reopen(page, address)
+    page.until_text("#pods h3", f"Without {rows[1][0]}")
+    assert page.map_label() == label
+    assert page.value("location.href") == address
+
+
+def test_a_loss_by_another_label_and_by_one_that_there_is_not(page: Page) -> None:
+    opened(page)
+    page.enter("#loss-by", "example.com/rack")
+    page.responded(" domains of example.com/rack")
+    page.enter("#loss-by", "no/such")
+    assert "no node has the label no/such" in page.complaint("#loss-by")
+
+
+def test_a_developer_asks_whether_40_more_replicas_fit(page: Page) -> None:
+    opened(page)
+    page.browser.type("#pod-name", "shop/deploy/web")
+    page.enter("#replicas", "40")
+    page.responded("40 of the 40 that are asked for fit: Deployment shop/web.")
+    zones = page.cells("#outcome table tbody tr")
+    assert sum(int(row[1]) for row in zones if row[0].startswith("eu-west-1")) == 40
+    address = page.value("location.href")
+    assert "ask=capacity&pod=shop/deploy/web&replicas=40" in address
+    reopen(page, address)
+    page.responded("40 of the 40 that are asked for fit")
+
+
+def test_what_is_wrong_with_replicas_stands_beside_them(page: Page) -> None:
+    opened(page)
+    page.browser.type("#pod-name", "shop/deploy/web")
+    page.enter("#replicas", "many")
+    assert page.complaint("#replicas") == "Give a number, or leave it empty."
+    page.browser.type("#pod-name", "shop/deploy/nobody")
+    page.enter("#replicas", "3")
+    assert "no such pod" in page.complaint("#pod-name")
+
+
+def test_nodes_that_could_go_are_told_with_what_is_in_the_way_of_the_others(page: Page) -> None:
+    opened(page)
+    page.browser.type("#drain-nodes", "node1 node2")
+    page.browser.click("#removal")
+    page.responded("1 of 2 nodes could go, each by itself.")
+    (stays,) = page.cells("#outcome table tbody tr")
+    assert stays[0] == "node1"
+    assert "1 could all go" in page.map_label()
+
+
+def test_a_drain_is_restored_from_the_address_and_left_again(page: Page) -> None:
+    drain(page, "node35 node36")
+    page.responded(DRAINED, begins=True)
+    page.show_node("node25")
+    address = page.value("location.href")
+    assert "#ask=drain&nodes=node35+node36&node=node25" in address
+    reopen(page, address)
+    page.responded(DRAINED, begins=True)
+    page.wait_for_details("node25")
+    assert page.value(NODES) == "node35 node36"
+    page.browser.click("#back")
+    page.responded("60 nodes in 3 zones", begins=True)
+    assert page.text("#outcome") + page.text("#pods") == ""
+    assert page.value(NODES) == ""
+
+
+def test_a_long_question_shows_its_time_and_is_cancelled(large_page: Page) -> None:
+    page = opened(large_page)
+    page.enter("#loss-by", "zone")
+    page.until_text("#running-what", "Kindred tries each loss.")
+    page.browser.until("/^[1-9]\\d* s$/.test(document.querySelector('#running-time').textContent)")
+    page.browser.click("#cancel")
+    page.responded("Cancelled.", begins=True)
+    assert page.value("document.querySelector('#running').hidden")
+    drain(page, "node-00001")  # one question at a time: the one before has ended
+    page.responded("The drain of node-00001 ends")
+
+
+def test_a_zone_of_5_000_nodes_is_chosen_by_one_click(large_page: Page) -> None:
+    page = large_page
+    took = page.value(
+        """(() => { const begun = performance.now(); const row = document.querySelector('.tree tbody tr td');
+        row.dispatchEvent(new MouseEvent('click', {bubbles: true, shiftKey: true}));
+        return performance.now() - begun; })()"""
+    )
+    assert page.value(NODES).startswith("topology.kubernetes.io/zone=")
+    assert took < 500  # ms
+
+
+WIDTHS = (400, 1280)
+
+
+@pytest.fixture(params=WIDTHS, ids=str)
+def narrow(page: Page, request: pytest.FixtureRequest) -> Iterator[int]:
+    page.browser.window(request.param, 740)
+    yield request.param
+    page.browser.window(1500, 1000)
+
+
+def test_answers_about_many_pods_have_room(page: Page, narrow: int) -> None:
+    drain(page, "node35 node36")
+    page.responded(DRAINED, begins=True)
+    page.show_node("node35")
+    assert page.too_wide() == []
+    page.browser.click("#loss button")
+    page.responded("The cluster does not survive")
+    assert page.too_wide() == []
+    assert page.box("#map")[2] <= narrow
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_answers_about_many_pods_are_told_apart_from_what_is_behind_them(page: Page, *, dark: bool) -> None:
+    page.browser.window(1500, 1000, dark=dark)
+    opened(page)
+    page.browser.click("#loss button")
+    page.responded("The cluster does not survive")
+    assert page.value(CONTRASTS) == []
+
+
+def test_the_service_says_why_it_does_not_answer(page: Page) -> None:
+    opened(page)
+    rejection = {"detail": "another question of this caller is running", "field": ""}
+    page.value(
+        f"(() => {{ const old = fetch; window.fetch = (path, options) => path.startsWith('what-if/') ? Promise.resolve("
+        f"new Response({json.dumps(json.dumps(rejection))}, {{status: 429}})) : old(path, options); }})()"
+    )
+    page.browser.click("#loss button")
+    page.until_text("#what-if-error", rejection["detail"])
+    page.responded("No answer.", begins=True)
