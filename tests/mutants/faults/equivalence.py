@@ -211,8 +211,8 @@ FAULTS: Final = (
     Fault(
         id="capacity-of-spread-validity-lags",
         breaks="Cells of nodes that came after the cache's tables grew are never made invalid.",
-        old="            for validity in self.of.values():\n                validity.grow(capacity)\n",
-        new="            for validity in self.of.values():\n                validity.grow(capacity // 2)\n",
+        old="        for validity in self.of.values():\n            validity.grow(capacity)\n",
+        new="        for validity in self.of.values():\n            validity.grow(capacity // 2)\n",
         tests=("equivalence/test_validity.py", "test_cached_evaluation.py"),
     ),
     Fault(
