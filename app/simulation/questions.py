@@ -168,7 +168,7 @@ class LossQuestion(Question, frozen=True, kw_only=True):
         return Running(self._steps(cluster, key, chosen), pods * self.orders)
 
     def _steps(self, cluster: QuestionCluster, key: str, chosen: Sequence[str]) -> Steps[LossResponse]:
-        loss = yield from lose_each(cluster.basis(self.orders), key, chosen)
+        loss = yield from lose_each(cluster.basis(self.orders), key, chosen, keeps_other=False)
         return loss_response(loss, cluster.assumed(self.orders))
 
 

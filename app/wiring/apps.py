@@ -198,7 +198,8 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
         unread = cluster.state.freshness.missing_for_explanations().get(SchedulingGroup, NOT_MISSING).why
         return merge(placed_here, scheduling_group_statuses(mirror, unread), key=lambda each: each.unit)
 
-    asker = Asker(_simulated(settings, engine, cluster, take), work, limits.question_seconds)
+    simulated = _simulated(settings, engine, cluster, limits, take)
+    asker = Asker(simulated, work, cluster.state.memory, limits.question_seconds)
     access = Access(cluster.reviews)
     app = _app(
         FastAPI,
@@ -222,14 +223,14 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
     return admin_port(settings, app, limits, open_paths=OPEN_PATHS)
 
 
-def _simulated(settings: Settings, engine: Engine, cluster: Cluster, take: TakeObjects) -> Simulated:
+def _simulated(settings: Settings, engine: Engine, cluster: Cluster, limits: Limits, take: TakeObjects) -> Simulated:
     simulating = for_simulations(settings)
     return Simulated(
         engine.mirror,
         cluster.state.freshness,
         cluster.release,
         simulated_kinds(simulating),
-        partial(simulated_schedulers, simulating, engine.mirror),
+        partial(simulated_schedulers, simulating, engine.mirror, limits.question_cache_bytes),
         take,
     )
 

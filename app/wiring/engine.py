@@ -32,7 +32,7 @@ from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, in_t
 from app.wiring.cluster import Cluster
 from core.device_ranking import DeviceRanking
 from core.diagnosis.explained_profile import ExplainProfile, every_rule
-from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
+from core.equivalence.cache import DEFAULT_OPTIONS, CacheOptions, EquivalenceCache, Evaluations
 from core.events import Kind
 from core.gangs.gangs import Gangs
 from core.gangs.placing import Placer
@@ -245,7 +245,9 @@ def simulated_kinds(settings: Settings) -> list[Kind]:
     return [kind for kind in judged.kinds if kind in RESOURCES]
 
 
-def simulated_schedulers(settings: Settings, mirror: ClusterMirror) -> Schedulers:
+def simulated_schedulers(
+    settings: Settings, mirror: ClusterMirror, max_bytes: int = DEFAULT_OPTIONS.max_bytes
+) -> Schedulers:
     """Return the schedulers that simulations know: those of the scheduler's configuration, else kube-scheduler's own.
 
     Each scheduler has its own cache, which follows the changes of the mirror. Raises SettingsError.
@@ -257,11 +259,11 @@ def simulated_schedulers(settings: Settings, mirror: ClusterMirror) -> Scheduler
     if config is not None and rules is not None:
         pods = (Pod(uid="", namespace="", name="", scheduler_name=each.name) for each in config.profiles)
         profiles = {pod.scheduler_name: rules.of(pod).profile for pod in pods}
-    return {name: _simulated(mirror, each) for name, each in profiles.items()}
+    return {name: _simulated(mirror, each, max_bytes // len(profiles)) for name, each in profiles.items()}
 
 
-def _simulated(mirror: ClusterMirror, profile: Profile) -> Scheduler:
-    cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
+def _simulated(mirror: ClusterMirror, profile: Profile, max_bytes: int) -> Scheduler:
+    cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec", max_bytes=max_bytes))
     return Scheduler(profile, cache.evaluation)
 
 

@@ -9,6 +9,7 @@ the node's object is deleted.
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
@@ -75,14 +76,18 @@ def domains_of(mirror: ClusterMirror, topology_key: str) -> dict[str, list[str]]
     return {value: sorted(found[value]) for value in sorted(found)}
 
 
-def lose_each(basis: Basis, topology_key: str, only: Iterable[str] = ()) -> Steps[Loss]:
-    """Lose each domain of a key, or only some of them. Nothing is left of it. Unknown values have no domain."""
+def lose_each(basis: Basis, topology_key: str, only: Iterable[str] = (), *, keeps_other: bool = True) -> Steps[Loss]:
+    """Lose each domain of a key, or only some of them. Nothing is left of it. Unknown values have no domain.
+
+    Without `keeps_other`, the moves in the better state are forgotten at once: they take as much memory as the others.
+    """
     mirror, chosen = basis.mirror, frozenset(only)
     replicas, domains = replicas_of(mirror), domains_of(mirror, topology_key)
     found = []
     for value, names in domains.items():
         if not chosen or value in chosen:
-            found.append((yield from _lost(basis, value, names, replicas)))
+            domain = yield from _lost(basis, value, names, replicas)
+            found.append(domain if keeps_other else replace(domain, other=None))
     in_domains = sum(map(len, domains.values()))
     return Loss(
         topology_key=topology_key,

@@ -14,6 +14,7 @@ from tests.robustness.watched import REQUESTS, watched
 EXAMPLES: Final = tries(default=15, full=50)  # of each operation, besides all edge cases
 NO_REJECTIONS: Final = "negative_data_rejection"  # the verbs answer bad requests with status 200
 RULES_BEYOND_SCHEMAS: Final = "positive_data_acceptance"  # such as: a node only with a class
+PATIENCE: Final = "120"  # seconds: the loss of each zone in 100 orders takes 5 s of CPU
 ONE_METHOD_A_ROUTE: Final = "allow_header_conformance"  # Starlette names the methods of the first route of a path
 
 
@@ -21,6 +22,7 @@ def schemathesis(folder: Path, url: str, excluded_checks: str) -> tuple[int, str
     """Run it as a person does; give the exit status and what it printed."""
     command = ["-m", "schemathesis.cli", "run", f"{url}/openapi.json", "--phases", "examples,coverage,fuzzing"]
     options = ["--mode", "all", "--max-examples", str(EXAMPLES), "--generation-deterministic", "--no-color"]
+    options += ["--request-timeout", PATIENCE]
     done = subprocess.run(  # noqa: S603 - our own arguments
         [sys.executable, *command, *options, "--exclude-checks", excluded_checks],
         cwd=folder,

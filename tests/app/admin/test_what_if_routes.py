@@ -300,6 +300,14 @@ def test_a_question_that_waits_too_long_for_another_is_refused(cluster: str, mon
     assert json.loads(body["body"])["detail"] == "another question has not been answered within 0.2 s"
 
 
+def test_a_question_that_could_use_up_the_memory_is_refused(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = port(cluster)
+    monkeypatch.setattr("app.simulation.asking.resident_bytes", lambda: 2**50)
+    response = post(app, "loss")
+    assert response.status_code == 503
+    assert response.json()["detail"].startswith("too little memory: an answer may take 1342177280 MiB, and ")
+
+
 @pytest.mark.parametrize("end", ["fault", "death"])
 def test_a_question_that_ends_without_an_answer_is_an_error_in_words(
     cluster: str, end: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
