@@ -6,7 +6,7 @@ on its node. Every sum is an int64, which overflows as Go's does.
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -170,16 +170,20 @@ class ResourceColumns:
     def __init__(self, mirror: ClusterMirror) -> None:
         """Sum all amounts. From then on `changed` must receive every change."""
         nodes = mirror.nodes
-        sharing: dict[tuple[int, int], tuple[Pod, array[int]]] = {}  # amounts -> a pod with them, slots
+        sharing: dict[Hashable, tuple[Pod, array[int]]] = {}  # amounts -> a pod with them, slots
+        known: dict[tuple[int, int], array[int]] = {}  # the same slots: pods of a controller have the same objects
         for slot, pod in mirror.placed_pods():
-            # Most pods have their amounts in common, as the same objects.
             key = id(pod.requests), id(pod.demand.non_zero_requests)
-            found = sharing.get(key)
-            if found is None:
-                found = sharing[key] = pod, array("q")
-            found[1].append(slot)
+            slots = known.get(key)
+            if slots is None:
+                amounts = frozenset(pod.requests.items()), pod.demand.non_zero_requests
+                slots = known[key] = sharing.setdefault(amounts, (pod, array("q")))[1]
+            slots.append(slot)
         placed = sharing.values()
-        self.allocatable = AmountColumns(nodes, ((node.allocatable, array("q", (slot,))) for slot, node in nodes))
+        offered: dict[int, tuple[Mapping[str, int], array[int]]] = {}  # nodes of one type share theirs
+        for slot, node in nodes:
+            offered.setdefault(id(node.allocatable), (node.allocatable, array("q")))[1].append(slot)
+        self.allocatable = AmountColumns(nodes, offered.values())
         self.requested = AmountColumns(nodes, ((_requested_by(pod), slots) for pod, slots in placed))
         self.non_zero_requested = AmountColumns(
             nodes, ((cpu_and_memory(pod.demand.non_zero_requests), slots) for pod, slots in placed)
