@@ -368,4 +368,4 @@ def test_a_replacement_tells_what_differs(
 def test_a_replacement_pauses_after_each_object_that_is_looked_at(reported: Reported) -> None:
     known = knowing(reported, A1, B1)
     seen = [reported.take() for _ in known.replace(listed((B1, C1), {}))]
-    assert seen == [[], [], [("Delete", A1)], [], [], [("Add", C1)]]  # first, each that is listed is remembered
+    assert seen == [[], [], [("Delete", A1)], [], [("Add", C1)]]  # first, each that is listed is noted
