@@ -12,7 +12,7 @@ from tests.bench.command import Size
 from tests.bench.live import fake_api, kindred, say
 from tests.bench.report import Report, Row, Section, section_text
 
-SIZES: Final = (Size(500, 1_640), Size(2_000, 20_000), Size(5_000, 50_000))
+SIZES: Final = (Size(500, 1_640), Size(2_000, 20_000), Size(5_000, 50_000), Size(15_000, 450_000))
 """The clusters of docs/benchmarks.md."""
 PROFILES: Final = ("affinity", "full")
 FILE: Final = report.FOLDER / "memory.json"

@@ -365,6 +365,14 @@ def test_a_replacement_tells_what_differs(
     assert {each.full_name: each for each in known} == retained | {each.name: each for each in present}
 
 
+def test_a_known_object_that_was_deleted_while_it_was_listed_is_dropped(reported: Reported) -> None:
+    known, listing = knowing(reported, A1, B1), listed((A1, B1), {})
+    listing.remove(A1)
+    for _ in known.replace(listing):
+        pass
+    assert reported.take() == [("Delete", A1)]
+
+
 def test_a_replacement_pauses_after_each_object_that_is_looked_at(reported: Reported) -> None:
     known = knowing(reported, A1, B1)
     seen = [reported.take() for _ in known.replace(listed((B1, C1), {}))]

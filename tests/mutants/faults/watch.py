@@ -71,8 +71,15 @@ FAULTS: Final = (
     Fault(
         id="deleted-during-a-sync",
         breaks="An object that was deleted while it was listed is in the mirror.",
-        old="            if (stored.uid or stored.full_name) not in listing.removed:\n",
-        new="            if stored:\n",
+        old=" not in listing.removed:\n                self.put(stored)\n",
+        new=":\n                self.put(stored)\n",
+        tests=("feeds/test_objects.py", "test_reflector_sync.py"),
+    ),
+    Fault(
+        id="known-object-deleted-during-a-sync",
+        breaks="An object that was known before, and deleted while it was listed again, stays in the mirror.",
+        old=" not in listing.removed:\n                names.discard",
+        new=":\n                names.discard",
         tests=("feeds/test_objects.py", "test_reflector_sync.py"),
     ),
     Fault(
