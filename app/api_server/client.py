@@ -208,6 +208,10 @@ class ApiClient:
         """
         return await self._whole(_Request(path, {}, "POST", body, may_send=may_send))
 
+    async def post_dry_run(self, path: str, body: bytes) -> bytes:
+        """Send JSON with `dryRun=All`, and return what would be stored. Nothing is. Otherwise like `post`."""
+        return await self._whole(_Request(path, {"dryRun": "All"}, "POST", body))
+
     async def post_as(self, token: str, path: str, body: bytes) -> bytes:
         """Send JSON with the bearer token of another user. Otherwise like `post`.
 

@@ -2,23 +2,26 @@
 
 In between, the template may have changed: in a rollout, by a resize in place, or by an autoscaler of requests. The new
 pod has what its controller, the API server's defaults and admission add (see docs/explain.md), with the objects that
-are at hand. Without its owner's object, it is as the running pod.
+are at hand. With a creator, it is what the API server itself would store (app/simulation/dry_runs.py). Without its
+owner's object, it is as the running pod.
 
 Source: k8s.io/kubernetes pkg/controller: deployment/deployment_controller.go and deployment/rolling.go (in a rollout
 the pods of old ReplicaSets that are not available go first, so that the newest one makes their successors),
 replicaset/replica_set.go, statefulset/stateful_set_control.go, job/job_controller.go.
 """
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from app.explain.explain_request import decode_manifest
-from app.explain.stored_pod import Json, Objects, elements, member
-from app.explain.templates import AtHand
+from app.explain.stored_pod import Json, Notes, Objects, elements, member, read_json
+from app.explain.templates import AtHand, made_pod
 from app.objects.decode import DecodeError
+from app.objects.decode_pod import decode_pod
 from app.simulation.raw_objects import RawObjects
 from core.explaining.owners import owner_of
 from core.explaining.remedy import TENTATIVE
@@ -41,21 +44,47 @@ class Uncertainty(msgspec.Struct, frozen=True):
     pods: int
 
 
+class Created(NamedTuple):
+    """What an API server would do with a pod. Exactly one member is set."""
+
+    stored: bytes = b""
+    """The pod as it would be stored."""
+    denied: str = ""
+    """Why the API server would not store it."""
+    unknown: str = ""
+    """Why it is not known."""
+
+
+class Creator(Protocol):
+    """Asks an API server what it would do with pods."""
+
+    def create_all(self, pods: Sequence[Json]) -> Sequence[Created]:
+        """Return what becomes of each."""
+
+
 class _Made(NamedTuple):
     """What the template of an owner makes. None: as the running pod, and `uncertainty` has the reason."""
 
     pod: Pod | None
     uncertainty: str = ""
+    denied: str = ""
+    """Why the API server would not store it."""
+
+
+_Key: TypeAlias = tuple[str, str, str]
+"""The namespace, and the kind and name of a controller."""
 
 
 class ClusterFacts:
     """What simulations ask of a cluster beside its mirror. Stale after the next event."""
 
-    def __init__(self, mirror: ClusterMirror, raw: RawObjects) -> None:
+    def __init__(self, mirror: ClusterMirror, raw: RawObjects, creator: Creator | None = None) -> None:
         self._mirror = mirror
         self._raw = raw
+        self._creator = creator
         self._copies = MirrorFacts()
-        self._templates: dict[tuple[str, str, str], _Made] = {}
+        self._templates: dict[_Key, _Made] = {}
+        self._of_name: dict[str, _Made] = {}  # by uid, of pods that are not as the others of their owner
         self._uncertainties: dict[tuple[str, str], set[str]] = {}  # -> uids
 
     def of_pod(self, pod: Pod) -> PodFacts:
@@ -66,22 +95,55 @@ class ClusterFacts:
         """Return what the mirror does not know of a budget."""
         return self._raw.of_budget(budget)
 
+    def prepare(self, pods: Iterable[Pod]) -> None:
+        """Ask the API server for what comes in the place of some pods, many at once. Raises as the creator does.
+
+        Of owners whose pods come again alike, it is asked for one.
+        """
+        if self._creator is None:
+            return
+        left = [pod for pod in pods if not isinstance(self._copies.comes_again(pod), str)]
+        firsts = {_key(pod): pod for pod in reversed(left)}
+        for wave in ([*firsts.values()], left):
+            sent = [(pod, made) for pod in wave if self._known(pod) is None and (made := self._sent(pod)) is not None]
+            for (pod, _), created in zip(sent, self._creator.create_all([made for _, made in sent]), strict=True):
+                self._take(pod, self._of_created(pod, created))
+
     def comes_again(self, pod: Pod) -> Again | str:
         """Return what comes in the place of a pod on a node, or why nothing comes elsewhere."""
         copied = self._copies.comes_again(pod)
         if isinstance(copied, str) or pod.controller is None:
             return copied
-        key = (pod.namespace, pod.controller.kind, pod.controller.name)
-        made = self._templates.get(key)
+        self.prepare([pod])
+        made = self._known(pod)
         if made is None:
             made = self._of_template(pod)
             if made.pod is None or _suits_all(made.pod):
-                self._templates[key] = made
+                self._take(pod, made)
         if made.uncertainty:
             self._add_uncertainty(pod, made.uncertainty)
         if made.pod is None:
-            return copied
-        return Again(replace(made.pod, name=pod.name, uid=f"{TENTATIVE}/{pod.uid}"))
+            return copied._replace(denied=made.denied)
+        return Again(replace(made.pod, name=pod.name, uid=f"{TENTATIVE}/{pod.uid}"), denied=made.denied)
+
+    def _known(self, pod: Pod) -> _Made | None:
+        return self._of_name.get(pod.uid) or self._templates.get(_key(pod))
+
+    def _take(self, pod: Pod, made: _Made) -> None:
+        if made.pod is None or _suits_all(made.pod):
+            self._templates[_key(pod)] = made
+        else:
+            self._of_name[pod.uid] = made
+
+    def _sent(self, pod: Pod) -> Json | None:
+        """Return the pod that its controller would send to the API server, None if that is not known."""
+        with suppress(DecodeError):
+            owner, _ = self._template_owner(pod)
+            if owner is not None:
+                at_hand = AtHand(self._mirror, self._objects_of(pod, owner))
+                copied = read_json(msgspec.json.encode(owner))  # parts of it are in the pod, and are changed there
+                return made_pod(copied, at_hand, Notes([], [], []), pod).pod
+        return None
 
     @property
     def uncertainties(self) -> Sequence[Uncertainty]:
@@ -107,6 +169,21 @@ class ClusterFacts:
         if self._raw.has("PriorityClass") and not manifest.notes.of_priority:
             return _Made(manifest.pod, uncertainty)
         return _Made(replace(manifest.pod, priority=pod.priority, preemption_policy=pod.preemption_policy), uncertainty)
+
+    def _of_created(self, pod: Pod, created: Created) -> _Made:
+        """Return what comes, by what the API server says."""
+        if created.stored:
+            try:
+                stored = read_json(created.stored)
+                named = {**stored, "metadata": {**member(stored, "metadata"), "name": pod.name}}
+                return _Made(decode_pod(msgspec.json.encode(named)))
+            except DecodeError as error:
+                created = Created(unknown=str(error))
+        here = self._of_template(pod)
+        if created.denied:
+            return here._replace(denied=created.denied)
+        why = f"as made here and not by the API server: {created.unknown}"
+        return here._replace(uncertainty="; ".join(filter(None, (here.uncertainty, why))))
 
     def _objects_of(self, pod: Pod, owner: Json) -> Objects:
         name = f"{pod.namespace}/{member(owner, 'metadata').get('name')}"
@@ -138,6 +215,11 @@ class ClusterFacts:
     def _newest(self, deployment: str) -> Json | None:
         """Return the newest ReplicaSet of a Deployment, NAMESPACE/NAME."""
         return max(self._raw.owned("ReplicaSet", "Deployment", deployment), key=_revision_of, default=None)
+
+
+def _key(pod: Pod) -> _Key:
+    controller = pod.controller
+    return (pod.namespace, "", "") if controller is None else (pod.namespace, controller.kind, controller.name)
 
 
 def _suits_all(made: Pod) -> bool:

@@ -151,7 +151,7 @@ class _Draining:
         bring_claims(mirror, self._fork, leaving)
         self._run.leaving.update((each.pod.uid, each) for each in leaving)
         waiting = self._waiting()
-        queue = arrival((each.again.pod for each in leaving if each.again is not None), self._order)
+        queue = arrival((new for each in leaving if (new := each.coming) is not None), self._order)
         self._take((yield from self._placing.place(queue)))
         while waiting:
             any_placed = self._take((yield from self._placing.again(waiting)))

@@ -57,10 +57,15 @@ class Again(NamedTuple):
     """Without a node, with a UID that no pod of the mirror has."""
     is_copy: bool = False
     """It is a copy of the pod that leaves, because the owner's template is not known."""
+    denied: str = ""
+    """Why the API server does not make it."""
 
 
 class Facts(Protocol):
     """What the caller knows."""
+
+    def prepare(self, pods: Sequence[Pod]) -> None:
+        """Hear of pods that leave together, before each of them is asked about."""
 
     def comes_again(self, pod: Pod) -> Again | str:
         """Return the pod that comes instead of one that leaves its node, or why none comes elsewhere."""
@@ -80,6 +85,9 @@ REPLACED: Final = "it is being deleted, and its owner has made another one alrea
 
 class MirrorFacts:
     """The facts that follow from a mirror alone. All pods are ready, and no pod has an annotation or local data."""
+
+    def prepare(self, _pods: Sequence[Pod]) -> None:
+        """Do nothing."""
 
     def comes_again(self, pod: Pod) -> Again | str:
         """Return a copy of the pod, or why none comes."""
@@ -140,10 +148,16 @@ class Leaving(NamedTuple):
     ephemeral: Sequence[PersistentVolumeClaim] = ()
     """Its own claims, which have gone with it, in the order of its volumes."""
 
+    @property
+    def coming(self) -> Pod | None:
+        """The pod that a scheduler sees instead."""
+        return None if self.again is None or self.again.denied else self.again.pod
 
-def leave(mirror: ClusterMirror, fork: Fork, pods: Iterable[Pod], facts: Facts) -> list[Leaving]:
+
+def leave(mirror: ClusterMirror, fork: Fork, pods: Sequence[Pod], facts: Facts) -> list[Leaving]:
     """Suppose that pods leave their nodes, with the claims of their ephemeral volumes."""
     found = []
+    facts.prepare(pods)
     for pod in pods:
         again = facts.comes_again(pod)
         fork.remove(pod)
@@ -159,9 +173,9 @@ def bring_claims(mirror: ClusterMirror, fork: Fork, leaving: Iterable[Leaving]) 
     """Suppose that the pods that come again have claims of their own, without volumes yet."""
     claims = mirror.objects(PersistentVolumeClaim)
     for each in leaving:
-        if each.again is None or not each.ephemeral:
+        pod = each.coming
+        if pod is None or not each.ephemeral:
             continue
-        pod = each.again.pod
         for claim in each.ephemeral:
             name = f"{pod.name}{claim.name.removeprefix(each.pod.name)}"
             made = _unbound(claim, name, pod)

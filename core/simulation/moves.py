@@ -48,7 +48,7 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
     """NAMESPACE/NAME of the pods that may be preempted for it on `node`."""
     node: str = ""
     why: str = ""
-    """Why its fate is unknown."""
+    """Why its fate is unknown, or it is denied."""
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ def run_orders(
     Afterwards none of them is placed. The claims that they bring stay in the fork.
     """
     bring_claims(basis.mirror, fork, leaving)
-    coming = [each.again.pod for each in leaving if each.again is not None]
+    coming = [pod for each in leaving if (pod := each.coming) is not None]
     savepoint = fork.savepoint()
     runs: list[Sequence[Outcome]] = []
     for order in range(basis.orders):
@@ -117,6 +117,8 @@ def move_of(mirror: ClusterMirror, leaving: Leaving, over: Mapping[str, Over], o
     )
     if again is None:
         return move
+    if again.denied:
+        return replace(move, rejected=Rejected(fate=Fate.DENIED, why=again.denied))
     found = over[again.pod.uid]
     zones = zones_of_volumes(mirror, again.pod)
     return replace(

@@ -58,6 +58,8 @@ class Fate(Enum):
     and other victims are possible, and the victims may find no place. They stay in the simulation."""
     GATED = "gated"
     """It has scheduling gates, so that no scheduler tries it."""
+    DENIED = "denied"
+    """The API server does not make it; `why` has its reason."""
     UNKNOWN = "unknown"
     """It cannot be said; `why` has the reason."""
 

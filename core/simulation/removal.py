@@ -207,6 +207,7 @@ def movers_of(basis: Basis, pods: Sequence[Pod], charged: Counter[str]) -> _Move
     `charged` has how many pods each budget has lost to other nodes, and those of this node are added.
     """
     movers: list[Pod] = []
+    basis.facts.prepare(pods)
     for pod in pods:
         if belongs_to_node(pod) or pod.priority < EXPENDABLE or pod.terminating:
             continue
@@ -228,7 +229,7 @@ def _why_it_stays(facts: Facts, pod: Pod) -> str:
     if about.local_data:
         return LOCAL_DATA
     again = facts.comes_again(pod)
-    return again if isinstance(again, str) else ""
+    return again if isinstance(again, str) else again.denied
 
 
 def _budget_in_the_way(mirror: ClusterMirror, pod: Pod, charged: Counter[str]) -> str:
@@ -255,7 +256,7 @@ def placed_elsewhere(
     basis: Basis, fork: Fork, leaving: Sequence[Leaving], barred: Sequence[str]
 ) -> Steps[Outcome | None]:
     """Place pods on other nodes. Return the first that finds no place, or None: all are placed."""
-    queue = arrival((each.again.pod for each in leaving if each.again is not None), FIRST)
+    queue = arrival((pod for each in leaving if (pod := each.coming) is not None), FIRST)
     outcomes = yield from basis.placing(fork, FIRST, barred=barred).place(queue)
     return next((each for each in outcomes if not each.is_placed), None)
 

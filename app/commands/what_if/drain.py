@@ -10,6 +10,7 @@ import click
 from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
+from app.commands.what_if.dry_run_create import CreatingSource, creator_of, dry_run_create_option
 from app.commands.what_if.moves_text import places_text, without_place_text
 from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
 from app.commands.what_if.source import (
@@ -34,7 +35,7 @@ _FLAGS: Final[Mapping[str, Flag]] = {
 }
 
 
-class Options(NodesSource, QuestionOptions):
+class Options(NodesSource, QuestionOptions, CreatingSource):
     """All options of the command."""
 
     ignore_daemonsets: bool
@@ -51,6 +52,7 @@ class Options(NodesSource, QuestionOptions):
 @click.option(FORCE, is_flag=True, help="As kubectl: also evict pods without a controller.")
 @orders_option
 @output_option(NO_NAMES)
+@dry_run_create_option
 @with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
 def drain_command(**options: Unpack[Options]) -> None:
     """Print what `kubectl drain` would refuse and evict, and where the pods would go. Nothing is changed.
@@ -75,7 +77,7 @@ def _response(options: Options) -> DrainResponse:
         flags=flags,
         orders=options["orders"],
     )
-    return response_to(options, question, "Draining", DrainResponse)
+    return response_to(options, question, "Draining", DrainResponse, creator_of(options))
 
 
 def drain_text(response: DrainResponse, *, wide: bool) -> Iterator[Line]:

@@ -10,6 +10,7 @@ import click
 from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
+from app.commands.what_if.dry_run_create import CreatingSource, creator_of, dry_run_create_option
 from app.commands.what_if.moves_text import without_place_text
 from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
 from app.commands.what_if.source import (
@@ -30,7 +31,7 @@ _MAX_WORKLOADS: Final = 3
 _STATES: Final = {NodeState.OUT: "do not answer", NodeState.REMOVED: "are removed"}
 
 
-class Options(QuestionOptions):
+class Options(QuestionOptions, CreatingSource):
     """All options of the command."""
 
     by: str
@@ -52,6 +53,7 @@ class Options(QuestionOptions):
 @click.option("--strict", is_flag=True, help="End with 1 if the cluster does not survive one of the losses.")
 @orders_option
 @output_option(NO_NAMES)
+@dry_run_create_option
 @with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
 def loss_command(**options: Unpack[Options]) -> None:
     """Print which zone can fail: what its workloads keep, and which of its pods find no place elsewhere.
@@ -69,7 +71,7 @@ def loss_command(**options: Unpack[Options]) -> None:
 def _response(options: Options) -> LossResponse:
     """Ask. Raises QuestionError, and as `load` does."""
     question = LossQuestion(by=options["by"], only=[*options["only"]], orders=options["orders"])
-    return response_to(options, question, "Placing", LossResponse)
+    return response_to(options, question, "Placing", LossResponse, creator_of(options))
 
 
 def loss_text(response: LossResponse, *, wide: bool) -> Iterator[Line]:

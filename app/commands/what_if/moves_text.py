@@ -35,6 +35,8 @@ def chance_text(move: Move) -> str:
         return "back to a node that is out"
     if move.rejected is not None and move.rejected.fate is Fate.UNKNOWN:
         return "not known"
+    if move.rejected is not None and move.rejected.fate is Fate.DENIED:
+        return "not made again"
     if move.rejected is not None and move.rejected.fate is Fate.BY_PREEMPTION:
         return "a place only by preemption"
     return "no place" if move.placed is Chance.NEVER else "a place in some orders"

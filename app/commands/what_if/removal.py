@@ -10,6 +10,7 @@ import click
 from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
+from app.commands.what_if.dry_run_create import CreatingSource, creator_of, dry_run_create_option
 from app.commands.what_if.moves_text import rejected_text
 from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
 from app.commands.what_if.source import (
@@ -30,7 +31,7 @@ _MAX_NODES: Final = 20
 _MAX_NAMES: Final = 12
 
 
-class Options(NodesSource, QuestionOptions):
+class Options(NodesSource, QuestionOptions, CreatingSource):
     """All options of the command."""
 
     tries: int
@@ -47,6 +48,7 @@ class Options(NodesSource, QuestionOptions):
     help="How many nodes the search for a set that can go together tries; 0: none.",
 )
 @output_option(NO_NAMES)
+@dry_run_create_option
 @with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
 def removal_command(**options: Unpack[Options]) -> None:
     """Print which nodes could go, with all their pods placed elsewhere, and what is in the way of the others.
@@ -59,7 +61,7 @@ def removal_command(**options: Unpack[Options]) -> None:
         question = RemovalQuestion(
             nodes=[*options["nodes"]], selector=options["selector"], zone=options["zone"], tries=options["tries"]
         )
-        response = response_to(options, question, "Removing", RemovalResponse)
+        response = response_to(options, question, "Removing", RemovalResponse, creator_of(options))
     print_output(options["output"], response, partial(removal_text, response))
     can_go = [each.can_go for each in response.nodes]
     sys.exit(EXIT_OK if (all(can_go) if question.has_chosen else any(can_go)) else EXIT_NO)

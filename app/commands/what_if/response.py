@@ -11,6 +11,7 @@ from app.commands.what_if.progress import result_of
 from app.commands.what_if.source import OF_ITS_OWN_CLUSTER, QuestionSource, load
 from app.process.json_text import decode, encode
 from app.settings.limits import DEFAULTS
+from app.simulation.comes_again import Creator
 from app.simulation.questions import QuestionCluster, Running
 from core.events import Kind
 
@@ -35,13 +36,19 @@ class _Question(Protocol[Result]):
     def ask(self, cluster: QuestionCluster) -> Running[Result]: ...
 
 
-def response_to(options: QuestionOptions, question: _Question[Result], label: str, kind: type[Result]) -> Result:
+def response_to(
+    options: QuestionOptions,
+    question: _Question[Result],
+    label: str,
+    kind: type[Result],
+    creator: Creator | None = None,
+) -> Result:
     """Return the answer. Raises QuestionError, DecodeError, CannotAskError, and as `load` does."""
     question.check()
     if not options["url"]:
         for option in given_options(Access.__annotations__):
             raise click.UsageError(f"{option} is for a running service: give --server, too.")
-        return result_of(question.ask(load(options, question.kinds)), label)
+        return result_of(question.ask(load(options, question.kinds, creator)), label)
     for option in given_options(OF_ITS_OWN_CLUSTER):
         raise click.UsageError(f"{option} is for a cluster that the command reads itself, not for a running service.")
     response = get_response(options, "POST", f"/what-if/{question.name}", content=encode(question), patience=_PATIENCE)

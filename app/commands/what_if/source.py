@@ -19,7 +19,7 @@ from app.objects.decode import DecodeError
 from app.settings.settings import Settings
 from app.simulation.assumptions import Lack
 from app.simulation.chosen_nodes import QuestionError
-from app.simulation.comes_again import ClusterFacts
+from app.simulation.comes_again import ClusterFacts, Creator
 from app.simulation.objects_at_hand import OF_OWNERS, take_items, take_listed
 from app.simulation.questions import MAX_ORDERS, QuestionCluster
 from app.simulation.raw_objects import RawObjects
@@ -47,9 +47,8 @@ NODES_OPTIONS: Final = (
     click.option("--selector", "-l", default="", metavar="LABELS", help="Nodes with these labels, as for kubectl."),
     click.option("--zone", default="", metavar="ZONE", help="Nodes of this zone."),
 )
-OF_ITS_OWN_CLUSTER: Final = frozenset(
-    {"config", *_SETTINGS, *Source.__annotations__, "kubeconfig", "context", "impersonated", "groups"}
-)
+_OF_KUBECONFIG: Final = frozenset({"kubeconfig", "context", "impersonated", "groups", "dry_run_create"})
+OF_ITS_OWN_CLUSTER: Final = frozenset({"config", *_SETTINGS, *Source.__annotations__, *_OF_KUBECONFIG})
 """Options that are not for a running service."""
 _UNNAMED: Final = frozenset({"nodes", "of", "manifests"})
 """Fields of a question that are arguments, or whose messages name the object."""
@@ -96,8 +95,11 @@ def _option_text(error: QuestionError) -> str:
     return " ".join(filter(None, ("" if error.field in _UNNAMED else option, error.value)))
 
 
-def load(options: QuestionSource, kinds: Collection[Kind] = ()) -> QuestionCluster:
-    """Load the cluster of a question, which also reads `kinds`. Raises as `load_dump` and `list_cluster` do."""
+def load(options: QuestionSource, kinds: Collection[Kind] = (), creator: Creator | None = None) -> QuestionCluster:
+    """Load the cluster of a question, which also reads `kinds`. Raises as `load_dump` and `list_cluster` do.
+
+    `creator` is asked for the pods that come again.
+    """
     settings = for_simulations(loaded_settings(options, _SETTINGS))
     check_explained(settings)  # before a large dump is loaded
     raw = RawObjects()
@@ -113,7 +115,7 @@ def load(options: QuestionSource, kinds: Collection[Kind] = ()) -> QuestionClust
     lacks = [*(Lack(*missing[kind]) for kind in dict.fromkeys(required) if kind in missing), *lacks]
     return QuestionCluster(
         cluster.mirror,
-        ClusterFacts(cluster.mirror, raw),
+        ClusterFacts(cluster.mirror, raw, creator),
         raw,
         simulated_schedulers(settings, cluster.mirror),
         str(cluster.release.status),
@@ -123,7 +125,7 @@ def load(options: QuestionSource, kinds: Collection[Kind] = ()) -> QuestionClust
 
 
 def _refuse_cluster_options() -> None:
-    for option in given_options({"kubeconfig", "context", "impersonated", "groups"}):
+    for option in given_options(_OF_KUBECONFIG):
         raise click.UsageError(f"{option} is for a kubeconfig, not for a dump.")
 
 

@@ -1,13 +1,14 @@
 """What comes in the place of a pod: its owner's next pod, and not a copy of the running one."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pytest
 
 from app.objects.decode_node import decode_pod_disruption_budget
 from app.objects.decode_pod import decode_pod
-from app.simulation.comes_again import ClusterFacts
+from app.simulation.comes_again import ClusterFacts, Created
 from app.simulation.raw_objects import RawObjects
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -89,6 +90,75 @@ def test_it_is_of_the_deployments_template_and_not_as_the_running_pod() -> None:
     found = again(running(), deployment())
     assert (made(found).requests, found.uncertainty) == ({"cpu": 2000}, "")
     assert (made(found).name, made(found).uid, made(found).node_name) == ("web-1a-x", "supposed/u-1", "")
+
+
+class Server:
+    """An API server that adds a node selector, or says something else."""
+
+    def __init__(self, other: Created | None = None) -> None:
+        self.sent: list[Object] = []
+        self._other = other
+
+    def create_all(self, pods: Sequence[Object]) -> Sequence[Created]:
+        """Return what is said of each pod."""
+        self.sent += pods
+        return [self._created(each) for each in pods]
+
+    def _created(self, pod: Object) -> Created:
+        if self._other is not None:
+            return self._other
+        stored = {**pod, "metadata": {**pod["metadata"], "name": "generated", "uid": "generated"}}
+        return Created(json.dumps({**stored, "spec": {**pod["spec"], "nodeSelector": {"disk": "ssd"}}}).encode())
+
+
+def leaving_together(server: Server, pods: Sequence[PodBuilder], *objects: Object) -> list[Found]:
+    """Return what comes in the place of pods that leave together, by an API server."""
+    mirror, raw = at_hand(*objects)
+    stored = [decode_pod(each.json()) for each in pods]
+    mirror.apply(ClusterEvent("Add", Node("n1", {})))
+    for pod in stored:
+        mirror.apply(ClusterEvent("Add", pod))
+    facts = ClusterFacts(mirror, raw, server)
+    facts.prepare(stored)
+    sent = len(server.sent)
+    found = [facts.comes_again(each) for each in stored]
+    assert len(server.sent) == sent  # a pod that is prepared is not asked for again
+    return [Found(each, *(every.why for every in facts.uncertainties)) for each in found]
+
+
+def test_the_api_server_is_asked_once_for_alike_pods_and_its_pod_comes() -> None:
+    server, static = Server(), make_pod("static-n1").on("n1")
+    pods = [running(f"web-1a-{name}").uid(f"u-{name}") for name in "xyz"]
+    found = leaving_together(server, [*pods, static, make_pod("bare").on("n1")], deployment())
+    assert [each["metadata"]["name"] for each in server.sent] == ["web-1a-x"]
+    assert "priority" not in server.sent[0]["spec"]  # what admission adds is the API server's
+    assert [(made(each).name, made(each).uid) for each in found[:3]] == [
+        (f"web-1a-{name}", f"supposed/u-{name}") for name in "xyz"
+    ]
+    assert {made(each).node_affinity for each in found[:3]} != {made(again(running(), deployment())).node_affinity}
+    assert [each.again for each in found[3:]] == [OF_NODE, UNMANAGED]
+
+
+def test_each_replica_with_a_name_of_its_own_is_asked_for() -> None:
+    server = Server()
+    pods = [running(f"db-{number}", "StatefulSet", "db").uid(f"u-{number}") for number in range(3)]
+    found = leaving_together(server, pods, stateful_set())
+    assert [each["metadata"]["name"] for each in server.sent] == ["db-0", "db-1", "db-2"]
+    claims = [[each.name for each in made(one).volumes if isinstance(each, PodClaim)] for one in found]
+    assert claims == [[f"data-db-{number}"] for number in range(3)]
+
+
+def test_what_the_api_server_refuses_does_not_come_and_what_it_does_not_say_is_made_here() -> None:
+    ((denied, *_),) = leaving_together(Server(Created(denied="violates PodSecurity")), [running()], deployment())
+    assert isinstance(denied, Again)
+    assert (denied.denied, denied.pod.requests) == ("violates PodSecurity", {"cpu": 2000})
+    (unknown,) = leaving_together(Server(Created(unknown="no right")), [running()], deployment())
+    assert made(unknown).requests == {"cpu": 2000}
+    assert unknown.uncertainty == "as made here and not by the API server: no right"
+    (odd,) = leaving_together(Server(Created(b"[]")), [running()], deployment())
+    assert odd.uncertainty.startswith("as made here and not by the API server: ")
+    (copied,) = leaving_together(Server(Created(denied="no")), [running()])  # without its owner, nothing can be sent
+    assert copied.uncertainty == "as the running pod, no Deployment is at hand"
 
 
 def test_in_a_rollout_it_is_of_the_newest_replica_set() -> None:

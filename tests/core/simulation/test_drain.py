@@ -12,7 +12,7 @@ from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import EVERYTHING, parse_selector
 from core.objects.pod import Pod
 from core.simulation.drain import NO_BUDGET_LEFT, TWO_BUDGETS, Drain, DrainedPod, drain
-from core.simulation.facts import Again, BudgetFacts, MirrorFacts, PodFacts
+from core.simulation.facts import Again, BudgetFacts, MirrorFacts, PodFacts, copy_of_pod
 from core.simulation.moves import Basis
 from core.simulation.orders import Chance
 from core.simulation.placing import Fate, finished
@@ -223,6 +223,23 @@ def test_a_caller_that_goes_leaves_nothing_behind() -> None:
     steps.close()
     assert mirror.dump() == before
     assert len(drained(mirror, "n1", "n1").pods) == 2
+
+
+class Refusing(MirrorFacts):
+    """No pod is made again, because the API server refuses it."""
+
+    def comes_again(self, pod: Pod) -> Again | str:
+        """Return a pod that is denied."""
+        return Again(copy_of_pod(pod), denied="violates PodSecurity")
+
+
+def test_a_pod_that_the_api_server_refuses_has_no_place() -> None:
+    found = drained(mirror_of(node("n1"), node("n2"), replica("r").on("n1")), "n1", facts=Refusing(), orders=2)
+    (pod,) = found.unplaced
+    assert pod.move.rejected is not None
+    assert (pod.round, pod.move.placed, pod.move.stays_away) == (1, Chance.NEVER, "")
+    assert (pod.move.rejected.fate, pod.move.rejected.why) == (Fate.DENIED, "violates PodSecurity")
+    assert [each.remaining for each in found.workloads] == [0]
 
 
 def test_a_pod_that_tolerates_the_cordon_comes_back() -> None:

@@ -1,5 +1,7 @@
 """The loss of each domain: both states, the worse one first, and what workloads keep."""
 
+from typing import Final
+
 from core.simulation.facts import MirrorFacts
 from core.simulation.loss import Loss, lose_each
 from core.simulation.lost_nodes import NodeState
@@ -9,13 +11,22 @@ from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod
 from tests.core.decoded import mirror_of
 from tests.core.mirror.audit import audit
 from tests.core.simulation.setting import HOSTNAME, ZONE, node, replica, schedulers
+from tests.core.simulation.test_drain import Refusing
+
+NOTHING_MORE: Final = MirrorFacts()
 
 
-def lost(*objects: NodeBuilder | PodBuilder, key: str = ZONE, only: tuple[str, ...] = (), orders: int = 1) -> Loss:
+def lost(
+    *objects: NodeBuilder | PodBuilder,
+    key: str = ZONE,
+    only: tuple[str, ...] = (),
+    orders: int = 1,
+    facts: MirrorFacts = NOTHING_MORE,
+) -> Loss:
     """Lose each domain of a cluster; nothing is left of it."""
     mirror = mirror_of(*objects)
     before = mirror.dump(), mirror.generation
-    found = finished(lose_each(Basis(mirror, schedulers(mirror), MirrorFacts(), orders), key, only))
+    found = finished(lose_each(Basis(mirror, schedulers(mirror), facts, orders), key, only))
     assert (mirror.dump(), mirror.generation) == before
     assert audit(mirror) == []
     return found
@@ -42,6 +53,14 @@ def test_the_worst_domain_is_first_and_workloads_keep_what_finds_a_place() -> No
     (move,) = worst.worse.unplaced
     assert move.rejected is not None
     assert (move.rejected.fate, move.rejected.nodes) == (Fate.UNSCHEDULABLE, 3)
+
+
+def test_a_pod_that_the_api_server_refuses_is_lost() -> None:
+    found = lost(node("a1"), node("b1", zone="b"), replica("r").on("a1"), facts=Refusing())
+    assert [(each.value, each.is_survived) for each in found.domains] == [("a", False), ("b", True)]
+    (move,) = found.domains[0].worse.unplaced
+    assert move.rejected is not None
+    assert (move.rejected.fate, move.rejected.why) == (Fate.DENIED, "violates PodSecurity")
 
 
 def test_a_dead_zone_is_a_domain_of_spread_and_a_removed_one_is_none() -> None:

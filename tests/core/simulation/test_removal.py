@@ -24,7 +24,7 @@ from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of
 from tests.core.mirror.audit import audit
 from tests.core.simulation.setting import HOSTNAME, ZONE, node, replica, schedulers
-from tests.core.simulation.test_drain import Known
+from tests.core.simulation.test_drain import Known, Refusing
 from tests.depth import tries
 
 NOTHING_MORE: Final = Known()
@@ -65,6 +65,7 @@ def test_a_node_can_go_if_its_pods_have_another_place() -> None:
 def test_what_keeps_a_node() -> None:
     nodes = node("n1"), node("n2")
     mirror = mirror_of(*nodes, replica("r").on("n1"))
+    assert why(mirror, Refusing()) == (False, "default/r", "violates PodSecurity")
     assert why(mirror, Known({"r": PodFacts(do_not_disrupt=True)})) == (False, "default/r", DO_NOT_DISRUPT)
     assert why(mirror, Known({"r": PodFacts(safe_to_evict=False)})) == (False, "default/r", NOT_SAFE)
     assert why(mirror, Known({"r": PodFacts(local_data=True)})) == (False, "default/r", LOCAL_DATA)

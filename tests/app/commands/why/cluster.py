@@ -5,7 +5,7 @@ It serves what `kindred why` asks. The fake API server of tests/fake_apiserver i
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -63,6 +63,8 @@ class SmallCluster:
         """`VERB RESOURCE`, or `VERB RESOURCE NAMESPACE`."""
         self.absent: set[str] = set()
         """Plurals that the server does not have."""
+        self.admission: Callable[[dict[str, Any]], dict[str, Any] | tuple[int, str]] = lambda pod: pod
+        """Pod -> what would be stored with dryRun, or the code and message of a refusal."""
         self.admin: FastAPI | None = None
         """What the service proxy reaches."""
         self.git_version: str | None = "v1.36.2"
@@ -112,12 +114,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _response(self, requested: Requested, found: re.Match[str]) -> None:
         plural, namespace, name, part = found["plural"], found["namespace"] or "", found["name"], found["part"]
         resource = f"{plural}/{part}" if part else plural
-        verb = _VERBS[requested.method] if name else "list"
+        verb = _VERBS[requested.method] if name or requested.method == "POST" else "list"
         if {f"{verb} {resource}", f"{verb} {resource} {namespace}"} & self.cluster.forbidden:
             text = f'{plural} is forbidden: User "{USER}" cannot {verb} resource "{resource}" in API group ""'
             self._status(403, "Forbidden", text)
         elif part == "proxy":
             self._proxy(requested, found["rest"])
+        elif verb == "create":
+            self._create(requested)
         elif name:
             self._get(plural, namespace, name)
         else:
@@ -129,6 +133,14 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(200, each)
                 return
         self._status(404, "NotFound", f'{plural} "{name}" not found')
+
+    def _create(self, requested: Requested) -> None:
+        assert requested.query == {"dryRun": "All"}, "nothing else is created here"
+        stored = self.cluster.admission(msgspec.json.decode(requested.body))
+        if isinstance(stored, tuple):
+            self._status(stored[0], "", stored[1])
+        else:
+            self._send(201, {**stored, "metadata": {**stored["metadata"], "name": "generated", "uid": "generated"}})
 
     def _list(self, requested: Requested, plural: str, namespace: str) -> None:
         items = [
