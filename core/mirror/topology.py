@@ -295,7 +295,7 @@ def _all_absent(capacity: int) -> Int32Array:
 
 
 def grown(array: Int32Array, needed: int, fill: int) -> Int32Array:
-    """Return the array with at least `needed` elements, at least doubled. New elements are `fill`."""
-    bigger = np.full(max(needed, 2 * len(array)), fill, np.int32)
+    """Return the array with at least `needed` elements, and a quarter more than before. New elements are `fill`."""
+    bigger = np.full(max(needed, len(array) * 5 // 4), fill, np.int32)
     bigger[: len(array)] = array
     return bigger
