@@ -106,7 +106,7 @@ FAULTS: Final = (
     Fault(
         id="child-keeps-the-connections-of-its-parent",
         breaks="A client whose connection the service closes waits until a question is answered.",
-        old="    os.closerange(channel + 1, most if most != resource.RLIM_INFINITY else _MOST_FILES)\n",
+        old="    os.closerange(3, channel)\n",
         new="",
         tests=("test_forked.py",),
     ),
