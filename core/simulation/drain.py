@@ -23,7 +23,7 @@ from core.objects.kinds import ControllerRef, PodDisruptionBudget
 from core.objects.pod import Pod
 from core.simulation.facts import Facts, Leaving, bring_claims, is_replaced, leave
 from core.simulation.lost_nodes import NodeState, cordoned, lose
-from core.simulation.moves import Basis, Move, Workload, move_of, owner_text, workloads
+from core.simulation.moves import Basis, Move, Workload, is_sure, move_of, owner_text, workloads
 from core.simulation.orders import FIRST, Over, arrival, over_orders
 from core.simulation.placing import Outcome, Steps
 
@@ -49,6 +49,16 @@ class DrainedPod(msgspec.Struct, frozen=True, kw_only=True):
     blocked: str = ""
     """Why it is never evicted, in some order."""
 
+    @property
+    def comes_again(self) -> bool:
+        """Whether it is evicted in every order, and a pod comes instead."""
+        return not (self.stays or self.blocked or self.move.stays_away)
+
+    @property
+    def is_unplaced(self) -> bool:
+        """Whether the pod that comes instead finds no place on a node that is not out, in some order."""
+        return self.comes_again and not is_sure(self.move)
+
 
 class Drain(msgspec.Struct, frozen=True, kw_only=True):
     """What a drain does."""
@@ -70,8 +80,8 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unplaced(self) -> Sequence[DrainedPod]:
-        """The evicted pods that come again and find no place, in some order."""
-        return [each for each in self.pods if each.move.rejected is not None]
+        """The evicted pods that come again and find no other place, in some order."""
+        return [each for each in self.pods if each.is_unplaced]
 
     @property
     def needs(self) -> Sequence[str]:
@@ -236,7 +246,7 @@ def _of_node(
     basis: Basis, pods: Sequence[Pod], runs: Sequence[_Run], over: Mapping[str, Over], out: frozenset[str]
 ) -> list[DrainedPod]:
     found = [_drained(basis, pod, runs, move_of(basis.mirror, _leaving(pod, runs), over, out)) for pod in pods]
-    return sorted(found, key=lambda each: (each.stays, not each.blocked, each.move.rejected is None, each.move.pod))
+    return sorted(found, key=lambda each: (each.stays, not each.blocked, not each.is_unplaced, each.move.pod))
 
 
 def _leaving(pod: Pod, runs: Sequence[_Run]) -> Leaving:

@@ -97,8 +97,8 @@ def drain_text(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
 
 
 def _summary(response: DrainResponse) -> Iterator[Line]:
-    coming = [each for each in response.pods if _comes(each)]
-    placed = sum(each.move.rejected is None for each in coming)
+    coming = [each for each in response.pods if each.comes_again]
+    placed = sum(not each.is_unplaced for each in coming)
     nodes = response.nodes[0] if len(response.nodes) == 1 else counted(len(response.nodes), "node")
     ended = "does not end" if any(each.blocked for each in response.pods) else "ends"
     rounds = f" in {response.rounds} rounds" if response.rounds > 1 and ended == "ends" else ""
@@ -106,10 +106,6 @@ def _summary(response: DrainResponse) -> Iterator[Line]:
     text = f"The drain of {nodes} {ended}{rounds}; {placed} of {counted(len(coming), 'pod')} {find} a place"
     rejected = ", but kubectl refuses it without more flags" if response.rejections else ""
     yield from styled(wrapped(f"{text}{rejected}."), "green" if response.ok else "red", bold=True)
-
-
-def _comes(pod: DrainedPod) -> bool:
-    return not (pod.stays or pod.blocked or pod.move.stays_away)
 
 
 def _rejections(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
@@ -128,14 +124,14 @@ def _blocked(response: DrainResponse) -> Iterator[Line]:
 
 
 def _without_place(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
-    moves = [each.move for each in response.pods if _comes(each) and each.move.rejected is not None]
+    moves = [each.move for each in response.pods if each.is_unplaced]
     if moves:
         yield from styled(["Evicted, and without a place"], bold=True)
         yield from without_place_text(moves, wide=wide)
 
 
 def _moves(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
-    found = [each for each in response.pods if _comes(each) and each.move.rejected is None]
+    found = [each for each in response.pods if each.comes_again and not each.is_unplaced]
     visible = found if wide else found[:_MAX_PODS]
     columns = {
         "NODE": [each.move.from_node for each in visible] if len(response.nodes) > 1 else [],

@@ -242,10 +242,12 @@ def test_a_pod_that_the_api_server_refuses_has_no_place() -> None:
     assert [each.remaining for each in found.workloads] == [0]
 
 
-def test_a_pod_that_tolerates_the_cordon_comes_back() -> None:
+def test_a_pod_that_tolerates_the_cordon_comes_back_and_has_no_other_place() -> None:
     pod = replica("r").toleration("node.kubernetes.io/unschedulable", "Exists").node_selector({HOSTNAME: "n1"}).on("n1")
-    (found,) = drained(mirror_of(node("n1"), node("n2"), pod), "n1").pods
+    whole = drained(mirror_of(node("n1"), node("n2"), pod), "n1")
+    (found,) = whole.pods
     assert (found.move.node, found.move.returns, found.move.rejected) == ("n1", True, None)
+    assert whole.unplaced == [found]
 
 
 def test_replicas_that_end_on_one_node_are_named() -> None:

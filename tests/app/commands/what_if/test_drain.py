@@ -45,6 +45,14 @@ def test_what_comes_is_of_the_template_and_not_as_the_running_pod(tmp_path: Path
     assert pod["move"]["rejected"]["reasons"]["Insufficient cpu"] == 1
 
 
+def test_a_pod_that_comes_back_to_the_drained_node_has_no_other_place(tmp_path: Path) -> None:
+    pod = replica("web-1a-x", "n1").toleration("", "Exists").node_selector({"kubernetes.io/hostname": "n1"})
+    result = ask("drain", "n1", "--snapshot", dump(tmp_path, node("n1"), node("n2"), pod))
+    assert result.exit_code == 1
+    assert "The drain of n1 ends; 0 of 1 pod finds a place." in result.stdout
+    assert "back to a node that is out: it tolerates the taints there" in result.stdout
+
+
 def test_without_the_owner_it_is_as_the_running_pod_and_that_is_said(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"))
     result = ask("drain", "n1", "--snapshot", path)
