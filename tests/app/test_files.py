@@ -23,6 +23,7 @@ ROOM: Final = Path(__file__).parents[2] / "app"
 IN_ANOTHER_WAY: Final = {
     "process/files.py": "the functions themselves",
     "feeds/memory.py": "files of the kernel",
+    "process/forked.py": "a file of the kernel",
     "admin/page_routes.py": "files of the package",
     "demo/__init__.py": "files of the package",
     "commands/serve.py": "files of the package",

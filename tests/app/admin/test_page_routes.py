@@ -104,7 +104,7 @@ def test_each_field_has_a_label_and_a_place_for_what_is_wrong() -> None:
         given for tag, given in ELEMENTS if tag in {"input", "textarea"} and given.get("type") in {None, "password"}
     ]
     alerts = {given["id"] for _, given in ELEMENTS if given.get("role") == "alert"}
-    assert len(fields) == 6
+    assert len(fields) == 10
     for field in fields:
         described = (field["aria-describedby"] or "").split()
         assert field["id"] in labelled
