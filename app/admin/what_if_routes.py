@@ -5,7 +5,7 @@ is killed.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
@@ -46,13 +46,13 @@ def what_if_router(asker: Asker, serving: ServingState, max_body_bytes: int, acc
         viewer = access.viewer(request)
         try:
             question = decode_question(await body_of(request, max_body_bytes), kind)
-            await _need(viewer, question)
+            refusal = await _refusal(viewer, question)
         except DecodeError as error:
             return problem(TOO_MUCH if error.field == "body" else HTTPStatus.BAD_REQUEST, str(error), error.field)
         except QuestionError as error:
             return problem(HTTPStatus.BAD_REQUEST, str(error), error.field)
-        except NotVisibleError as error:
-            return problem(error.status, f"of: {error}", "of")
+        if refusal is not None:
+            return refusal
         return _QuestionResponse(asker, serving, question, None if viewer.is_full else _sight(viewer))
 
     @router.post("/what-if/capacity")
@@ -82,12 +82,22 @@ def decode_question(body: bytes, kind: type[AnyQuestion]) -> AnyQuestion:
     return question
 
 
-async def _need(viewer: Viewer, question: AnyQuestion) -> None:
-    """Raise NotVisibleError unless the caller may see the pods and workloads that a question names."""
+async def _refusal(viewer: Viewer, question: AnyQuestion) -> Response | None:
+    """Return the response to a caller who is unknown, or may not see the pods and workloads that a question names."""
     if viewer.is_full:
-        return
-    await viewer.need(question.namespaces - {ALL_NAMESPACES})
-    if ALL_NAMESPACES in question.namespaces and await viewer.why_limited():
+        return None
+    for field, namespaces in {"": (), **question.namespaces}.items():
+        try:
+            await _need(viewer, namespaces)
+        except NotVisibleError as error:
+            return problem(error.status, f"{field}: {error}" if field else str(error), field)
+    return None
+
+
+async def _need(viewer: Viewer, namespaces: Collection[str]) -> None:
+    """Raise NotVisibleError unless all of these namespaces are visible. The empty one: any namespace."""
+    await viewer.need({*namespaces} - {ALL_NAMESPACES})
+    if ALL_NAMESPACES in namespaces and await viewer.why_limited():
         raise NotVisibleError(HTTPStatus.FORBIDDEN, "give the namespace, because this caller may not list all pods")
 
 
@@ -135,6 +145,8 @@ class _QuestionResponse(Response):
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
                 await send({"type": "http.response.body", "body": b""})
         except QuestionRejectedError as error:
+            if self._has_begun:
+                raise
             outcome = error.outcome
             response = problem(HTTPStatus(outcome.status), outcome.detail, outcome.field)
             await response(scope, receive, send)

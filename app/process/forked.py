@@ -107,11 +107,16 @@ class Child:
 async def forked(work: Callable[[Parent], None], seconds: float) -> AsyncIterator[Child]:
     """Do some work in a child, for at most `seconds`. It is killed at the end of the block, whatever it does.
 
+    Raises OSError if there is no process for it.
     It has a lower priority than this process, and is the first that the kernel kills for lack of memory.
     """
     ours, theirs = socket.socketpair()
     with theirs:
-        pid = _fork()
+        try:
+            pid = _fork()
+        except OSError:
+            ours.close()
+            raise
         if not pid:
             _run(work, theirs, seconds)
     try:

@@ -2,21 +2,22 @@
 
 A simulation takes seconds to minutes of one CPU, and supposes pods and nodes in the mirror itself. In a copy of the
 process it delays no request of a scheduler and no event, and the live mirror, its cache and its metrics never have any
-of it. Only one question is asked at a time, because each may take as much memory as half of the service.
+of it. Only one question is asked at a time, because each may take more memory than the service.
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from http import HTTPStatus
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from app.feeds.freshness import Freshness, SyncStatus
-from app.feeds.memory import MemoryWatch, resident_bytes
+from app.feeds.memory import MemoryWatch, private_bytes, resident_bytes
 from app.feeds.release import ReleaseTracker
 from app.objects.decode import DecodeError
 from app.process.forked import Child, ChildEndedError, Parent, forked
@@ -32,7 +33,7 @@ from app.simulation.questions import AnyQuestion, QuestionCluster, Response
 from app.simulation.raw_objects import RawObjects
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
-from core.simulation.placing import Schedulers, Steps, finished
+from core.simulation.placing import Schedulers, Steps
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +42,11 @@ _PATIENCE: Final = 30.0
 _GROWTH: Final = 1.25
 """The memory that a child may take beside the service, as a share of the service's. Every pod that a simulation looks
 at is copied with its page: 0.6 of the service after the loss of each zone, and as much again for the moves."""
+_LOOKS_EVERY: Final = 0.5
+"""Seconds between two looks of a child at its memory."""
+_FEWER: Final = "ask about fewer nodes, replicas or orders"
 
-
+T = TypeVar("T")
 See: TypeAlias = Callable[[Sequence[str]], Awaitable[Seen]]
 """Returns which of some namespaces a caller may see."""
 
@@ -105,11 +109,17 @@ class Simulated(NamedTuple):
             return []
         return [Lack(f"the mirror is {status.value}: {'; '.join(self.freshness.problems())}")]
 
-    def respond(self, question: AnyQuestion, parent: Parent, *, is_limited: bool) -> None:
-        """Ask, and tell the parent the outcome and the answer. With `is_limited`, the parent says who is seen."""
+    def respond(self, question: AnyQuestion, parent: Parent, most: int, *, is_limited: bool) -> None:
+        """Ask, and tell the parent the outcome and the answer. With `is_limited`, the parent says who is seen.
+
+        The child may take `most` bytes of memory.
+        """
         try:
             steps: Steps[Response] = question.ask(self.cluster(question)).steps
-            response = finished(steps)
+            response = _finished(steps, most)
+        except QuestionRejectedError as error:
+            parent.send(encode(error.outcome))
+            return
         except (QuestionError, DecodeError) as error:
             parent.send(encode(Outcome(HTTPStatus.BAD_REQUEST, str(error), error.field)))
             return
@@ -124,6 +134,25 @@ class Simulated(NamedTuple):
         else:
             parent.send(encode(Outcome(HTTPStatus.OK)))
         parent.send(msgspec.json.encode(response))  # 60 MB at 150,000 moves, of which orjson would make a copy
+
+
+def _finished(steps: Steps[T], most: int) -> T:
+    """Take all steps, and return the result. Raises QuestionRejectedError above `most` bytes of memory.
+
+    How many pods fit is in no proportion to the pods that are there, and each that is placed takes about 1.3 kB.
+    """
+    looks_at = 0.0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        if time.monotonic() >= looks_at:
+            looks_at = time.monotonic() + _LOOKS_EVERY
+            if private_bytes() > most:
+                why = f"the answer takes more than the {most >> 20} MiB that are left: {_FEWER}"
+                raise QuestionRejectedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why)
 
 
 class Asker:
@@ -147,9 +176,9 @@ class Asker:
         async with AsyncExitStack() as stack:
             await self._take_turn()
             stack.callback(self._turn.release)
-            self._check_memory()
+            room = self._room()
             until = asyncio.get_running_loop().time() + self._seconds
-            work = partial(self._simulated.respond, question, is_limited=see is not None)
+            work = partial(self._simulated.respond, question, most=room, is_limited=see is not None)
             try:
                 async with self._work.exclusive():
                     child = await stack.enter_async_context(forked(work, self._seconds))
@@ -166,7 +195,10 @@ class Asker:
                 raise QuestionRejectedError(HTTPStatus(outcome.status), outcome.detail, outcome.field)
             if see is not None:
                 await child.send(encode(await see(outcome.namespaces)))
-            yield child
+            try:
+                yield child
+            except ChildEndedError:
+                raise self._ended(until) from None
 
     async def _take_turn(self) -> None:
         try:
@@ -177,16 +209,20 @@ class Asker:
                 HTTPStatus.SERVICE_UNAVAILABLE, f"another question has not been answered within {_PATIENCE:g} s"
             ) from None
 
-    def _check_memory(self) -> None:
-        """Raise QuestionRejectedError if a child could use up the memory: the kernel would end the service, too."""
+    def _room(self) -> int:
+        """Return the bytes that a child may take: with more, the kernel would end the service, too.
+
+        Raises QuestionRejectedError if an answer may need more.
+        """
         needed, room = int(resident_bytes() * _GROWTH), self._memory.room()
         if room < needed:
             why = f"too little memory: an answer may take {needed >> 20} MiB, and {room >> 20} MiB are left"
             raise QuestionRejectedError(HTTPStatus.SERVICE_UNAVAILABLE, why)
+        return room
 
     def _ended(self, until: float) -> QuestionRejectedError:
         if asyncio.get_running_loop().time() >= until:
-            why = f"the answer takes longer than {self._seconds:g} s: ask about fewer nodes, replicas or orders"
+            why = f"the answer takes longer than {self._seconds:g} s: {_FEWER}"
             return QuestionRejectedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why)
         why = "the process that looked for the answer has ended without one: there may be too little memory"
         return QuestionRejectedError(HTTPStatus.SERVICE_UNAVAILABLE, why)

@@ -4,7 +4,7 @@ A question is asked in steps, so that its caller can show how far it is, and sto
 command of its name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, ClassVar, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -89,9 +89,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     reads_quotas: ClassVar[bool] = False
 
     @property
-    def namespaces(self) -> frozenset[str]:
-        """The namespaces of the pods and workloads that it names. The empty one: any namespace."""
-        return frozenset()
+    def namespaces(self) -> Mapping[str, Collection[str]]:
+        """Field -> the namespaces of the pods and workloads that it names. The empty one: any namespace.
+
+        Raises DecodeError.
+        """
+        return {}
 
     def check(self) -> None:
         """Raise QuestionError for fields that do not go together. Needs no cluster."""
@@ -211,10 +214,17 @@ class CapacityQuestion(Question, frozen=True, kw_only=True):
     orders: Orders = 3
 
     @property
-    def namespaces(self) -> frozenset[str]:
-        """The namespaces of the pods and workloads that it names. The empty one: any namespace."""
-        named = (pod_query(each).namespace or self.namespace for each in self.of)
-        return frozenset((*named, *(name for each in self.manifests for name in namespaces_of(each))))
+    def namespaces(self) -> Mapping[str, Collection[str]]:
+        """Field -> the namespaces of the pods and workloads that it names. The empty one: any namespace.
+
+        Raises DecodeError.
+        """
+        of_manifests = set[str]()
+        for place, manifest in enumerate(self.manifests):
+            with under(f"manifests[{place}]"):
+                of_manifests.update(namespaces_of(manifest))
+        named = {pod_query(each).namespace or self.namespace for each in self.of}
+        return {"of": named, "manifests": of_manifests}
 
     def check(self) -> None:
         """Raise QuestionError for fields that do not go together. Needs no cluster."""

@@ -8,9 +8,9 @@ import msgspec
 
 from app.explain.explain_request import Manifest, decode_manifest
 from app.explain.pod_names import PodQuery, pod_query
-from app.explain.stored_pod import Json, elements, member, read_json
+from app.explain.stored_pod import Json, member, read_json
 from app.explain.templates import AtHand
-from app.explain.workloads import split
+from app.explain.workloads import one_workload, split
 from app.simulation.chosen_nodes import QuestionError
 from app.simulation.comes_again import ClusterFacts
 from app.simulation.raw_objects import RawObjects
@@ -45,7 +45,7 @@ class Replicas:
 
     def of_manifest(self, text: bytes) -> Replica:
         """Return the template of a manifest, as JSON. Raises QuestionError, DecodeError."""
-        workload, _ = split(text)
+        workload, _ = split(one_workload([text]))
         manifest = decode_manifest(text, AtHand(self._mirror, self._raw.objects))
         kind = str(workload.get("kind") or "Pod")
         name = str(read_json(msgspec.json.encode(workload)).get("metadata", {}).get("name") or manifest.pod.name)
@@ -96,10 +96,12 @@ class Replicas:
 
 
 def namespaces_of(manifest: msgspec.Raw) -> Iterator[str]:
-    """Yield the namespaces of the objects of a manifest, which may be a list. Raises DecodeError."""
-    found = read_json(bytes(manifest))
-    for each in elements(found, "items") or [found]:
-        yield _namespace_of(each)
+    """Yield the namespaces of the workload of a manifest and of objects beside it. Raises DecodeError."""
+    workload, companions = split(one_workload([bytes(manifest)]))
+    yield _namespace_of(workload)
+    for each in companions:
+        if member(each, "metadata").get("namespace"):  # others have none, or are not of the workload
+            yield _namespace_of(each)
 
 
 def _namespace_of(stored: Json) -> str:

@@ -87,8 +87,8 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Run(NamedTuple):
-    outcomes: list[tuple[int, Outcome]]
-    """(template, outcome) of the replicas that have a place."""
+    placed: Counter[int]
+    """Template -> replicas that have a place."""
     pending: list[Outcome]
     stopped_at: int
     rejected: Rejected | None
@@ -112,13 +112,12 @@ def capacity(
             savepoint = fork.savepoint()
             runs.append((yield from _Filling(basis, fork, order, like).run(templates, number)))
             fork.revert_to(savepoint)
-    first, counts = runs[0], [len(run.outcomes) for run in runs]
-    of_template = Counter(template for template, _ in first.outcomes)
+    first, counts = runs[0], [run.placed.total() for run in runs]
     return Capacity(
         placed=counts[0],
         least=min(counts),
         most=max(counts),
-        by_template=[of_template[index] for index in range(len(templates))],
+        by_template=[first.placed[index] for index in range(len(templates))],
         by_zone=first.zones,
         by_pool=first.pools,
         stopped_at=first.stopped_at,
@@ -210,7 +209,8 @@ class _Filling:
             pools[next((labels[key] for key in POOL_LABELS if key in labels), "")] += 1
         added = [] if self._new is None else self._new.names
         fill = _fill(self._mirror, self._fork, added)
-        return _Run(self._placed, pending, stopped_at, why, quota, fill, added, dict(zones), dict(pools))
+        placed = Counter(template for template, _ in self._placed)
+        return _Run(placed, pending, stopped_at, why, quota, fill, added, dict(zones), dict(pools))
 
 
 def _renamed(volume: PodVolume, names: Mapping[str, str]) -> PodVolume:

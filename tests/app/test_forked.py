@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import signal
@@ -99,7 +100,8 @@ def test_it_is_killed_and_reaped_at_the_end_of_the_block(end: str) -> None:
             await asyncio.sleep(0.01)
         if end == "cancelled":
             task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        async with asyncio.timeout(PATIENCE / 4):
+            await asyncio.gather(task, return_exceptions=True)
         return pids[0]
 
     assert is_gone(asyncio.run(main())), "a zombie still has its number"
@@ -119,6 +121,16 @@ def test_it_ends_within_its_time_without_anybody_who_kills_it() -> None:
 
     with pytest.raises(ChildEndedError):
         asyncio.run(main())
+
+
+def test_without_a_process_its_channel_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> int:
+        raise BlockingIOError(errno.EAGAIN, "too many")
+
+    monkeypatch.setattr(os, "fork", none)
+    with pytest.raises(BlockingIOError):
+        first_of(says_nothing)
+    gc.collect()  # what is not closed is an error of the test
 
 
 def test_a_message_that_ends_early_is_an_error() -> None:

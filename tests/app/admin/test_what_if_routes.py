@@ -17,6 +17,8 @@ from starlette.types import Message
 from app.admin.access import CALLER_HEADER
 from app.admin.openapi import describe
 from app.commands.dump import Source, load_dump, take_again
+from app.feeds.memory import MemoryWatch
+from app.process.forked import Parent
 from app.settings.limits import DEFAULTS
 from app.settings.settings import Settings
 from app.simulation.questions import LossQuestion
@@ -97,6 +99,12 @@ def test_the_answer_is_that_of_the_command(cluster: str, question: str, fields: 
 def test_a_manifest_is_a_template(cluster: str) -> None:
     found = post(port(cluster), "capacity", manifests=[deployment("api", cpu="4")], replicas=2).json()
     assert (found["of"], found["enough"], found["capacity"]["placed"]) == (["Deployment shop/api"], False, 1)
+
+
+def test_the_workload_of_a_list_may_come_after_what_is_beside_it(cluster: str) -> None:
+    low = {"kind": "PriorityClass", "metadata": {"name": "low"}, "value": 1}
+    found = post(port(cluster), "capacity", manifests=[{"kind": "List", "items": [low, deployment("api")]}]).json()
+    assert found["of"] == ["Deployment shop/api"]
 
 
 def test_a_pod_comes_again_of_its_owners_template(cluster: str) -> None:
@@ -328,6 +336,44 @@ def test_a_question_that_ends_without_an_answer_is_an_error_in_words(
         assert "has ended without one" in response.json()["detail"]
 
 
+def test_a_child_that_ends_before_its_answer_is_an_error_in_words(
+    cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[bytes] = []
+    send = Parent.send
+
+    def once(parent: Parent, message: bytes) -> None:
+        if sent:
+            os._exit(9)
+        sent.append(message)
+        send(parent, message)
+
+    monkeypatch.setattr(Parent, "send", once)
+    response = post(port(cluster), "loss")
+    assert response.status_code == 503
+    assert "has ended without one" in response.json()["detail"]
+
+
+def test_a_question_that_takes_more_memory_than_is_left_ends(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def growing(*_: object, **__: object) -> Iterator[None]:
+        taken = []
+        while True:
+            taken.append(b"x" * 2**22)
+            time.sleep(0.01)
+            yield
+
+    monkeypatch.setattr("app.simulation.questions.lose_each", growing)
+    monkeypatch.setattr("app.simulation.asking.resident_bytes", lambda: 0)
+    monkeypatch.setattr(MemoryWatch, "room", lambda _: 100 * 2**20)
+    app = served(cluster, question_seconds=5.0)[0].admin
+    assert app is not None
+    response = post(app, "loss")
+    assert (response.status_code, response.json()["detail"]) == (
+        413,
+        "the answer takes more than the 100 MiB that are left: ask about fewer nodes, replicas or orders",
+    )
+
+
 def test_a_caller_of_one_namespace_gives_it_with_the_name_of_a_workload() -> None:
     mirror = mirror_of(make_node("n1"), make_pod("web").in_namespace("shop").on("n1"))
     app = limited_service(mirror, ReviewingServer({"ann": ("shop",), "bob": ALL})).admin
@@ -340,3 +386,31 @@ def test_a_caller_of_one_namespace_gives_it_with_the_name_of_a_workload() -> Non
         response = ask(app, "POST", "/what-if/capacity", json.dumps({"of": [of]}).encode(), {CALLER_HEADER: caller})
         assert response.status_code == status, response.text
         assert (response.json().get("field") == "of") == (status != 200)
+
+
+def test_the_namespaces_of_a_manifest_are_those_of_what_is_read_of_it() -> None:
+    mirror = mirror_of(make_node("n1"), make_pod("web").in_namespace("shop").on("n1"))
+    app = limited_service(mirror, ReviewingServer({"ann": ("shop",)})).admin
+    of_shop, of_bank = ({**make_pod("x").in_namespace(each).obj(), "kind": "Pod"} for each in ("shop", "bank"))
+    in_shop = {"metadata": {"namespace": "shop"}}
+    for manifest, status in (
+        (of_shop, 200),
+        (of_bank, 403),
+        ({**of_bank, "items": [in_shop]}, 403),
+        ({"kind": "List", "items": [{"kind": "List", **in_shop, "items": [of_bank]}]}, 403),
+        ({"kind": "List", "items": [of_shop, {"kind": "PriorityClass", "metadata": {"name": "p"}}]}, 200),
+        (1, 400),
+    ):
+        body = json.dumps({"manifests": [manifest]}).encode()
+        response = ask(app, "POST", "/what-if/capacity", body, {CALLER_HEADER: "ann"})
+        assert response.status_code == status, (manifest, response.text)
+        if status != 200:
+            assert response.json()["field"].startswith("manifests"), response.text
+
+
+def test_a_question_without_names_is_refused_to_nobody_without_a_field() -> None:
+    mirror = mirror_of(make_node("n1"), make_node("n2"))
+    app = limited_service(mirror, ReviewingServer({})).admin
+    response = post(app, "drain", nodes=["n1"])
+    assert (response.status_code, response.json()["field"]) == (403, "")
+    assert response.json()["detail"].startswith("no caller is known")

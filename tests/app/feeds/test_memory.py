@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from app.feeds.freshness import ResourceState
-from app.feeds.memory import UNLIMITED, MemoryLimit, MemoryPressureError, MemoryWatch, memory_limit, resident_bytes
+from app.feeds.memory import (
+    UNLIMITED,
+    MemoryLimit,
+    MemoryPressureError,
+    MemoryWatch,
+    memory_limit,
+    private_bytes,
+    resident_bytes,
+)
 from app.objects.resources import RESOURCES
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -163,11 +171,13 @@ def test_of_nested_limits_the_lowest_counts(tmp_path: Path) -> None:
 
 
 def test_what_the_process_holds_is_told_in_bytes(tmp_path: Path) -> None:
-    before = resident_bytes()
+    before, own = resident_bytes(), private_bytes()
     size = 64 * 1024 * 1024
     with mmap(-1, size) as retained:  # pages of its own, whatever the process has freed and kept
         retained.write(bytes(1024) * (size // 1024))
         stored = resident_bytes() - before
+        own = private_bytes() - own
     assert before > 1024 * 1024
     assert stored > size // 2
-    assert resident_bytes(tmp_path / "nowhere") == 0
+    assert own > size // 2
+    assert resident_bytes(tmp_path / "nowhere") == private_bytes(tmp_path / "nowhere") == 0

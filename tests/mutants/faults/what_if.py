@@ -111,6 +111,27 @@ FAULTS: Final = (
         tests=("test_forked.py",),
     ),
     Fault(
+        id="question-takes-any-memory",
+        breaks="A question about many replicas takes the memory of the service, which the kernel ends.",
+        old="            if private_bytes() > most:",
+        new="            if private_bytes() < 0:",
+        tests=("test_what_if_routes.py",),
+    ),
+    Fault(
+        id="namespace-of-the-list",
+        breaks="A caller asks about a pod in any namespace, inside of a list in a namespace of their own.",
+        old="    yield _namespace_of(workload)\n",
+        new="    yield _namespace_of(read_json(bytes(manifest)))\n",
+        tests=("test_what_if_routes.py",),
+    ),
+    Fault(
+        id="first-of-a-list-is-its-workload",
+        breaks="The answer is said to be of an object beside the workload, and a StatefulSet after it has no claims.",
+        old="        workload, _ = split(one_workload([text]))",
+        new="        workload, _ = split(text)",
+        tests=("test_what_if_routes.py",),
+    ),
+    Fault(
         id="two-questions-at-a-time",
         breaks="As many processes as callers look for answers, each with memory of its own.",
         old="                await self._turn.acquire()",
@@ -141,8 +162,8 @@ FAULTS: Final = (
     Fault(
         id="any-namespace-by-a-name-alone",
         breaks="A caller of one namespace asks about the workloads of all others by name.",
-        old="    if ALL_NAMESPACES in question.namespaces and await viewer.why_limited():",
-        new="    if ALL_NAMESPACES in question.namespaces and not viewer:",
+        old="    if ALL_NAMESPACES in namespaces and await viewer.why_limited():",
+        new="    if ALL_NAMESPACES in namespaces and not viewer:",
         tests=("test_hidden_names.py", "test_what_if_routes.py"),
     ),
     Fault(
