@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ from app.admin.access import CALLER_HEADER
 from app.admin.openapi import describe
 from app.commands.dump import Source, load_dump, take_again
 from app.feeds.memory import MemoryWatch
-from app.process.forked import Parent
+from app.process.forked import Child, Parent
 from app.settings.limits import DEFAULTS
 from app.settings.settings import Settings
+from app.simulation.asking import QuestionRejectedError
 from app.simulation.questions import LossQuestion
 from app.wiring.main import Service, create_service
 from core.mirror.cluster import ClusterMirror
@@ -352,6 +353,24 @@ def test_a_child_that_ends_before_its_answer_is_an_error_in_words(
     response = post(port(cluster), "loss")
     assert response.status_code == 503
     assert "has ended without one" in response.json()["detail"]
+
+
+def test_an_answer_that_ends_early_has_no_second_head(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = Child.pieces
+
+    def one_more(child: Child, length: int) -> AsyncIterator[bytes]:
+        return pieces(child, length + (length > 1000))
+
+    monkeypatch.setattr(Child, "pieces", one_more)
+    app = port(cluster)
+
+    async def main() -> Caller:
+        caller = Caller(app)
+        with pytest.raises(QuestionRejectedError):
+            await asyncio.wait_for(caller.task, PATIENCE)
+        return caller
+
+    assert [each["type"] for each in asyncio.run(main()).sent].count("http.response.start") == 1
 
 
 def test_a_question_that_takes_more_memory_than_is_left_ends(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
