@@ -46,13 +46,13 @@ def what_if_router(asker: Asker, serving: ServingState, max_body_bytes: int, acc
         viewer = access.viewer(request)
         try:
             question = decode_question(await body_of(request, max_body_bytes), kind)
-            refusal = await _refusal(viewer, question)
+            rejection = await _rejection(viewer, question)
         except DecodeError as error:
             return problem(TOO_MUCH if error.field == "body" else HTTPStatus.BAD_REQUEST, str(error), error.field)
         except QuestionError as error:
             return problem(HTTPStatus.BAD_REQUEST, str(error), error.field)
-        if refusal is not None:
-            return refusal
+        if rejection is not None:
+            return rejection
         return _QuestionResponse(asker, serving, question, None if viewer.is_full else _sight(viewer))
 
     @router.post("/what-if/capacity")
@@ -82,7 +82,7 @@ def decode_question(body: bytes, kind: type[AnyQuestion]) -> AnyQuestion:
     return question
 
 
-async def _refusal(viewer: Viewer, question: AnyQuestion) -> Response | None:
+async def _rejection(viewer: Viewer, question: AnyQuestion) -> Response | None:
     """Return the response to a caller who is unknown, or may not see the pods and workloads that a question names."""
     if viewer.is_full:
         return None
