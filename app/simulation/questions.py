@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.explain.pod_names import pod_query
-from app.objects.decode import under
+from app.objects.decode import DecodeError, under
 from app.simulation.assumptions import Assumptions, Lack
 from app.simulation.capacity_response import CapacityResponse, capacity_response
 from app.simulation.chosen_nodes import QuestionError, chosen_nodes
@@ -41,6 +41,8 @@ _MAX_LISTED: Final = 5_000
 """Limit of the nodes and values in a question."""
 _MAX_TEMPLATES: Final = 100
 """Limit of the templates in a question, and of the shares of a mix. Each name costs a loop over all pods."""
+_MAX_NAMING: Final = 2**20
+"""Bytes of all manifests whose namespaces are looked for, which the service itself decodes: some tenths of a second."""
 MAX_ADDED: Final = 1_000
 _KEYS: Final = {"zone": ZONE, "region": "topology.kubernetes.io/region", "node": HOSTNAME}
 
@@ -219,6 +221,8 @@ class CapacityQuestion(Question, frozen=True, kw_only=True):
 
         Raises DecodeError.
         """
+        if sum(len(bytes(each)) for each in self.manifests) > _MAX_NAMING:
+            raise DecodeError("manifests", f"larger than {_MAX_NAMING} bytes, for a caller who is no admin")
         of_manifests = set[str]()
         for place, manifest in enumerate(self.manifests):
             with under(f"manifests[{place}]"):

@@ -419,6 +419,7 @@ def test_the_namespaces_of_a_manifest_are_those_of_what_is_read_of_it() -> None:
         ({"kind": "List", "items": [{"kind": "List", **in_shop, "items": [of_bank]}]}, 403),
         ({"kind": "List", "items": [of_shop, {"kind": "PriorityClass", "metadata": {"name": "p"}}]}, 200),
         (1, 400),
+        ({**of_shop, "x": "x" * 2**20}, 400),
     ):
         body = json.dumps({"manifests": [manifest]}).encode()
         response = ask(app, "POST", "/what-if/capacity", body, {CALLER_HEADER: "ann"})
