@@ -198,6 +198,7 @@ class Trials:
         if failed is not None and failed.needed - failed.placed > _FEW:
             failed = None
         unit.attempt, unit.version_tried = self._placer.begin(gang, failed), unit.group.version
+        unit.others = self._others.count
         unit.attempts += 1
         return unit.attempt
 
@@ -233,7 +234,7 @@ class Trials:
         unit.failed_at = now
         unit.searched_at = now if attempt.searches else unit.searched_at
         of_nodes = attempt.of_nodes and stopped is not None and stopped.pod.uid == next(iter(attempt.pods))
-        unit.stop = Stop(attempt.generation, unit.version_tried, attempt.nodes, self._others.count, of_nodes)
+        unit.stop = Stop(attempt.generation, unit.version_tried, attempt.nodes, unit.others, of_nodes)
         if (excess := self._later_parts.used(now) - _HALF) > 0.0:
             self._later_parts.charge(unit.group.key, min(excess, unit.spent), now + WINDOW)
         unit.has_hope = False

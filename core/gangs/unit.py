@@ -54,6 +54,7 @@ class Unit:
         self.reason = ""
         self.attempt: Attempt | None = None  # in progress
         self.version_tried = 0  # of the group, for the attempt
+        self.others = 0  # changes of other objects than nodes and pods, when the attempt began
         self.spent = 0.0  # seconds of CPU, by attempts since the last one failed
         self.parts = 0  # of its attempt, so far
         self.has_hope = False  # something has changed that can help, or no attempt has been made yet

@@ -135,6 +135,7 @@ class _Draining:
         # Budget -> how many healthy pods it has more than it desires.
         self._spare = {each.full_name: _spare(basis.facts, each) for each in budgets_of(basis.mirror)}
         self._run = _Run({}, {}, {}, {})
+        self._rejected: dict[str, Outcome] = {}  # of the outcomes: uid -> the pod without a place
 
     def run(self, pods: dict[str, list[Pod]]) -> Steps[_Run]:
         """Empty the nodes one after the other."""
@@ -160,19 +161,26 @@ class _Draining:
         leaving = leave(mirror, self._fork, evicted, facts)
         bring_claims(mirror, self._fork, leaving)
         self._run.leaving.update((each.pod.uid, each) for each in leaving)
-        waiting = self._waiting()
+        waiting = self._waiting
         queue = arrival((new for each in leaving if (new := each.coming) is not None), self._order)
         self._take((yield from self._placing.place(queue)))
         while waiting:
             any_placed = self._take((yield from self._placing.again(waiting)))
-            waiting = self._waiting() if any_placed else []
+            waiting = self._waiting if any_placed else []
 
+    @property
     def _waiting(self) -> list[Outcome]:
-        return [each for each in self._run.outcomes.values() if each.rejection is not None]
+        """The pods without a place, as they are tried again: all at once, so by priority (queuesort PrioritySort)."""
+        return sorted(self._rejected.values(), key=lambda each: -each.pod.priority)
 
     def _take(self, outcomes: Sequence[Outcome]) -> bool:
         """Take outcomes, and return whether any pod is placed."""
-        self._run.outcomes.update((each.pod.uid, each) for each in outcomes)
+        for each in outcomes:
+            self._run.outcomes[each.pod.uid] = each
+            if each.rejection is not None:
+                self._rejected[each.pod.uid] = each
+            else:
+                self._rejected.pop(each.pod.uid, None)
         placed = [each.pod for each in outcomes if each.is_placed]
         for pod in placed:
             self._count(pod, 1)

@@ -142,6 +142,8 @@ class Placing:
         self._dry_runs_left = _MOST_DRY_RUNS if tries_preemption else 0
         self._lowest: int | None = None  # priority of any pod, once it is needed
         self._seen: set[object] = set()  # owners and labels of pods that were evaluated
+        self._kinds: dict[Hashable, int] = {}
+        self._kind_of: dict[str, int] = {}  # by UID, of pods that were tried again
         self._batch: tuple[int, NodeBatch] | None = None  # NodeTable.epoch, and the nodes that may be chosen
 
     def place(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
@@ -162,11 +164,35 @@ class Placing:
         return outcomes
 
     def again(self, rejected: Sequence[Outcome]) -> Steps[list[Outcome]]:
-        """Try pods again that found no place. Those that still find none keep their outcomes."""
+        """Try pods again that found no place. Those that still find none keep their outcomes.
+
+        Of pods of one kind, one is tried: a drain tries 10,000 pods again in each round. Where it finds no place, those
+        after it find none, unless a pod that may help them is placed in between.
+        """
         left, self._dry_runs_left = self._dry_runs_left, 0
-        tried = yield from self._in_turn([each.pod for each in rejected])
+        tried: list[Outcome] = []
+        hopeless, for_now = set[int](), set[int]()  # kinds
+        for before in rejected:
+            kind = self._kind(before.pod)
+            if kind in hopeless or kind in for_now:
+                tried.append(before)
+                continue
+            (now,) = yield from self._in_turn([before.pod])
+            tried.append(now if now.is_placed else before)
+            if now.is_placed:
+                for_now.clear()
+            else:
+                (for_now if _may_be_helped(before.pod) else hopeless).add(kind)
         self._dry_runs_left = left
-        return [now if now.is_placed else before for before, now in zip(rejected, tried, strict=True)]
+        return tried
+
+    def _kind(self, pod: Pod) -> int:
+        """Return a number that only alike pods share."""
+        found = self._kind_of.get(pod.uid)
+        if found is None:
+            key = pod.waiting.gates, kind_of(self._mirror.counted(pod))
+            found = self._kind_of[pod.uid] = self._kinds.setdefault(key, len(self._kinds))
+        return found
 
     def _in_turn(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
         outcomes: list[Outcome] = []

@@ -224,12 +224,12 @@ def _why_it_stays(facts: Facts, pod: Pod) -> str:
         return DO_NOT_DISRUPT
     if about.safe_to_evict is False:
         return NOT_SAFE
-    if about.safe_to_evict:
-        return ""
-    if about.local_data:
+    if about.local_data and not about.safe_to_evict:
         return LOCAL_DATA
     again = facts.comes_again(pod)
-    return again if isinstance(again, str) else again.denied
+    if isinstance(again, str):
+        return "" if about.safe_to_evict else again
+    return again.denied
 
 
 def _budget_in_the_way(mirror: ClusterMirror, pod: Pod, charged: Counter[str]) -> str:

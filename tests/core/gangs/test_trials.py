@@ -149,6 +149,15 @@ def test_another_object_or_a_change_of_a_member_has_a_gang_tried_again() -> None
     assert setting.ask(gang[1]).startswith("on ")
 
 
+def test_an_object_that_comes_while_a_gang_is_tried_has_it_tried_again() -> None:
+    gang = unlike("train", 30)
+    setting = cluster(29, gang)
+    assert OPEN in setting.ask(gang[0])
+    setting.mirror.apply(ClusterEvent("Add", Namespace(name="new", labels={"a": "b"})))
+    setting.work(10.0)
+    assert setting.status().attempts == 2
+
+
 @pytest.mark.parametrize("step", [STEP, 0.06])
 def test_a_place_that_is_taken_in_the_meantime_is_replaced(step: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placing, "_FEWEST_AT_ONCE", 1)

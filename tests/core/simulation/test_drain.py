@@ -1,16 +1,18 @@
 """A drain: what is evicted in which round, what stays or is refused, and where the pods go."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from core.events import ClusterEvent
+from core.framework.interface import Verdicts
 from core.mirror.cluster import ClusterMirror
-from core.mirror.fork import ForkError
+from core.mirror.fork import Fork, ForkError
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import EVERYTHING, parse_selector
 from core.objects.pod import Pod
+from core.simulation import one_pod, placing
 from core.simulation.drain import NO_BUDGET_LEFT, TWO_BUDGETS, Drain, DrainedPod, drain
 from core.simulation.facts import Again, BudgetFacts, MirrorFacts, PodFacts, copy_of_pod
 from core.simulation.moves import Basis
@@ -171,6 +173,31 @@ def test_a_pod_without_a_place_gets_one_when_the_pod_in_its_way_has_gone(*, thei
     assert {name: each.move.node for name, each in found.items()} == {"a": "n3", "b": "n4"}
 
 
+def test_of_pods_that_are_tried_again_the_most_important_one_comes_first() -> None:
+    away = term(ZONE, labelled(app="x"))
+    waits = [replica("low", "low").on("n1"), replica("high", "high").priority(10).on("n2")]
+    waits = [each.node_selector({ZONE: "a"}).required_anti_affinity(away) for each in waits]
+    nodes = [node("n1"), node("n2"), node("n3"), node("n4", cpu=1), node("n5", zone="b")]
+    mirror = mirror_of(*nodes, *waits, replica("x", "x").node_selector({ZONE: "b"}).on("n3"))
+    found = by_name(drained(mirror, "n1", "n2", "n3"))
+    assert {name: each.move.node for name, each in found.items()} == {"low": "", "high": "n4", "x": "n5"}
+
+
+def test_of_alike_pods_without_a_place_one_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def place_best(fork: Fork, pod: Pod, *rest: Any, **more: Any) -> str | Verdicts:  # noqa: ANN401  # as they are
+        tried.append(pod.name)
+        return one_pod.place_best(fork, pod, *rest, **more)
+
+    monkeypatch.setattr(placing, "place_best", place_best)
+    names = [f"n{number}" for number in range(8)]
+    pods = [replica(f"{owner}-{name}", owner).on(name) for name in names for owner in "ab"]
+    found = drained(mirror_of(*map(node, names), *pods), *names)
+    assert len(found.unplaced) == len(pods)
+    assert len(tried) == 2 * len(names) + 2 * (len(names) - 1)  # at first, and in each later round one of an owner
+
+
 def test_two_budgets_are_an_error_and_one_of_another_namespace_is_none() -> None:
     both = with_budgets(budget("one", 9, app="web"), budget("two", 9))
     assert {each.blocked for each in drained(both, "n1").pods} == {TWO_BUDGETS}
@@ -225,7 +252,7 @@ def test_a_caller_that_goes_leaves_nothing_behind() -> None:
     assert len(drained(mirror, "n1", "n1").pods) == 2
 
 
-class Refusing(MirrorFacts):
+class Refusing(Known):
     """No pod is made again, because the API server refuses it."""
 
     def comes_again(self, pod: Pod) -> Again | str:

@@ -84,6 +84,15 @@ def test_a_pod_that_waits_for_another_one_is_tried_again() -> None:
     assert nodes_of(placed(mirror, even)) == ["unschedulable"]
 
 
+def test_an_alike_pod_is_tried_again_after_one_that_may_help_it() -> None:
+    """Right after it, before the pods behind it, though the first of the alike ones was tried again in vain."""
+    first, second = (replica(name, "a").required_affinity(term(ZONE, labelled(app="b"))) for name in ("a1", "a2"))
+    third, fourth = (replica(name, name).required_affinity(term(ZONE, labelled(app="c"))) for name in "bd")
+    queue = first, third, second, fourth, replica("c", "c")
+    found = nodes_of(placed(mirror_of(node("n1", cpu=3)), *queue))
+    assert found == ["unschedulable", "n1", "n1", "unschedulable", "n1"]
+
+
 def test_a_pod_that_is_tried_again_in_vain_keeps_what_was_said_of_it() -> None:
     low = replica("low", "low", cpu=2).on("n1")
     high = replica("h", "h", cpu=2).priority(5).spread(ZONE, labelled(app="h"))

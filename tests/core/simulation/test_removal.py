@@ -66,6 +66,7 @@ def test_what_keeps_a_node() -> None:
     nodes = node("n1"), node("n2")
     mirror = mirror_of(*nodes, replica("r").on("n1"))
     assert why(mirror, Refusing()) == (False, "default/r", "violates PodSecurity")
+    assert why(mirror, Refusing({"r": PodFacts(safe_to_evict=True)})) == (False, "default/r", "violates PodSecurity")
     assert why(mirror, Known({"r": PodFacts(do_not_disrupt=True)})) == (False, "default/r", DO_NOT_DISRUPT)
     assert why(mirror, Known({"r": PodFacts(safe_to_evict=False)})) == (False, "default/r", NOT_SAFE)
     assert why(mirror, Known({"r": PodFacts(local_data=True)})) == (False, "default/r", LOCAL_DATA)

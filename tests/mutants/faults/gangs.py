@@ -217,4 +217,11 @@ FAULTS: Final = (
         new="                if uid:\n                    found |=",
         tests=("core/mirror/test_pending_pods.py",),
     ),
+    Fault(
+        id="gang-forgets-what-came-while-it-was-tried",
+        breaks="An object that comes between two parts of an attempt does not have the gang tried again.",
+        old="attempt.nodes, unit.others, of_nodes)",
+        new="attempt.nodes, self._others.count, of_nodes)",
+        tests=("core/gangs/test_trials.py",),
+    ),
 )

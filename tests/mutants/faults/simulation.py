@@ -197,9 +197,23 @@ FAULTS: Final = (
     Fault(
         id="pod-waits-for-one-that-has-gone",
         breaks="A pod that a pod of the next node kept off finds no place after that has gone, too.",
-        old="waiting = self._waiting()\n        queue",
+        old="waiting = self._waiting\n        queue",
         new="waiting: list[Outcome] = []\n        queue",
         tests=("core/simulation/test_drain.py",),
+    ),
+    Fault(
+        id="pods-that-wait-are-tried-as-they-came",
+        breaks="A pod that has waited for longer gets the place of a more important one.",
+        old="return sorted(self._rejected.values(), key=lambda each: -each.pod.priority)",
+        new="return [*self._rejected.values()]",
+        tests=("core/simulation/test_drain.py",),
+    ),
+    Fault(
+        id="kind-of-pods-is-given-up-for-good",
+        breaks="A pod is not tried again although one that it must be near was placed right before.",
+        old="                for_now.clear()\n",
+        new="                pass\n",
+        tests=("core/simulation/test_placing.py",),
     ),
     Fault(
         id="unready-pod-counts-as-lost",
