@@ -21,7 +21,7 @@ from core.simulation.facts import copy_of_pod
 from core.simulation.moves import Basis, Rejected, rejected
 from core.simulation.new_nodes import NewNodes, NodeLike
 from core.simulation.orders import arrival
-from core.simulation.placing import Outcome, Placing, Steps, alike
+from core.simulation.placing import Outcome, Placing, Steps, alike, may_be_helped
 
 POOL_LABELS: Final = (
     "karpenter.sh/nodepool",
@@ -185,18 +185,18 @@ class _Filling:
         return pod
 
     def _all(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
-        """Place pods, with more nodes where they may be added and help."""
-        if self._new is None:
-            return (yield from self._placing.place(pods))
-        found: list[Outcome] = []
-        for pod in pods:
-            if found and not found[-1].is_placed and alike(found[-1].pod, pod):
-                found.append(found[-1]._replace(pod=pod))
-                continue
-            (outcome,) = yield from self._placing.place([pod])
-            if outcome.rejection is not None:
-                outcome = (yield from self._new.placed(pod)) or outcome
-            found.append(outcome)
+        """Place pods, and then those without a place with more nodes, where they may be added and help."""
+        found = yield from self._placing.place(pods)
+        left = [at for at, each in enumerate(found) if each.rejection is not None]
+        while self._new is not None and left:
+            for at in left:
+                if at and not found[at - 1].is_placed and alike(found[at - 1].pod, found[at].pod):
+                    continue
+                (found[at],) = yield from self._placing.again([found[at]])
+                if not found[at].is_placed:
+                    found[at] = (yield from self._new.placed(found[at].pod)) or found[at]
+            helped = any(found[at].is_placed for at in left)
+            left = [at for at in left if helped and not found[at].is_placed and may_be_helped(found[at].pod)]
         return found
 
     def _finished(self, pending: list[Outcome], stopped_at: int, why: Rejected | None, quota: str) -> _Run:

@@ -154,7 +154,7 @@ class Placing:
         in interpodaffinity/plugin.go, isSchedulableAfterPodChange in podtopologyspread/plugin.go).
         """
         outcomes = yield from self._in_turn(pods)
-        left = [at for at, each in enumerate(outcomes) if not each.is_placed and _may_be_helped(each.pod)]
+        left = [at for at, each in enumerate(outcomes) if not each.is_placed and may_be_helped(each.pod)]
         later = outcomes[left[0] :] if left else []
         while left and any(each.is_placed for each in later):
             later = yield from self.again([outcomes[at] for at in left])
@@ -182,7 +182,7 @@ class Placing:
             if now.is_placed:
                 for_now.clear()
             else:
-                (for_now if _may_be_helped(before.pod) else hopeless).add(kind)
+                (for_now if may_be_helped(before.pod) else hopeless).add(kind)
         self._dry_runs_left = left
         return tried
 
@@ -282,7 +282,7 @@ class Placing:
         return least_harm(self._mirror, scheduler.profile.under(self._mirror.rules).filters, pod, tried)
 
 
-def _may_be_helped(pod: Pod) -> bool:
+def may_be_helped(pod: Pod) -> bool:
     """Return whether another pod that is placed can let a pod fit."""
     return bool(pod.affinity.required_affinity) or any(
         each.when_unsatisfiable == DO_NOT_SCHEDULE for each in pod.spread

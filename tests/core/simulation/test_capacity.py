@@ -16,7 +16,7 @@ from core.simulation.facts import MirrorFacts
 from core.simulation.moves import Basis
 from core.simulation.new_nodes import NodeLike
 from core.simulation.placing import Fate, finished
-from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod
+from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.mirror.audit import audit
 from tests.core.simulation.setting import HOSTNAME, ZONE, node, replica, schedulers
@@ -134,6 +134,17 @@ def test_nodes_are_added_while_they_help_with_the_pods_that_come_with_them() -> 
     assert found.added_zone == "b"
     assert [name for name, _ in found.pending_unplaced] == ["default/huge"]
     assert found.fill["cpu"] == Fill(500 + 500 + 1000 + 250 + 3 * (500 + 250 + 1000), 8500)
+
+
+def test_no_node_is_added_for_a_pod_that_another_one_helps() -> None:
+    near = replica("a", "a").required_affinity(term(ZONE, labelled(app="b"))).priority(1)
+    found = more(mirror_of(node("n1"), near, replica("b", "b")), [], like=NodeLike("n1"))
+    assert (found.pending_placed, found.added) == (2, [])
+    found = more(mirror_of(node("n1"), near, replica("b", "b"), replica("r").on("n1")), [], like=NodeLike("n1"))
+    assert (found.pending_placed, found.added) == (2, ["n1-copy-1"])
+    full = node("n1", cpu=1), replica("r").on("n1")
+    found = more(mirror_of(*full, near, replica("b", "b")), [], like=NodeLike("n1"))
+    assert (found.pending_placed, found.added) == (2, ["n1-copy-1", "n1-copy-2"])
 
 
 def test_the_copies_may_have_other_labels_and_a_bound() -> None:
