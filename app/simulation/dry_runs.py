@@ -53,21 +53,25 @@ class DryRuns:
     async def _create_all(self, pods: Sequence[Json]) -> Sequence[Created]:
         if self._client is None:
             self._client = await self._connect()
-        now, self._left = pods[: self._left], max(self._left - len(pods), 0)
         client, turn = self._client, asyncio.Semaphore(_AT_ONCE)
 
         async def in_turn(pod: Json) -> Created:
             async with turn:
                 return await self._created(client, pod)
 
-        over = Created(unknown=f"the API server is asked for {MOST:,} pods at most")
-        return [*await asyncio.gather(*map(in_turn, now)), *[over] * (len(pods) - len(now))]
+        found: list[Created] = []
+        for at in range(0, len(pods), MOST):
+            found += await asyncio.gather(*map(in_turn, pods[at : at + MOST]))
+        return found
 
     async def _created(self, client: ApiClient, pod: Json) -> Created:
         namespace = str(member(pod, "metadata").get("namespace"))
         no_right = Created(unknown=f"pods may not be created in namespace {namespace}")
         if namespace in self._forbidden:
             return no_right
+        if not self._left:
+            return Created(unknown=f"the API server is asked for {MOST:,} pods at most")
+        self._left -= 1
         path = f"/api/v1/namespaces/{namespace}/pods"
         try:
             return Created(await client.post_dry_run(path, _without_name(pod)))

@@ -185,7 +185,7 @@ class Fork:
         self._steps.pop(at).undo()
 
     def place(self, pod: Pod, node_name: str) -> Pod:
-        """Suppose a pod on a known or supposed node, whichever node it names. Return the counted pod.
+        """Suppose a pod on a known or supposed node, whichever node it names. Return it as it counts there.
 
         Raises ForkError for an unknown node and for a pod that has ended. A pod of the mirror must be supposed gone
         first, and not `as_running`.

@@ -97,6 +97,19 @@ def test_the_requests_of_a_question_are_bounded(
     limited.close()
 
 
+def test_a_pod_that_is_not_asked_for_leaves_a_request_to_others(
+    cluster: SmallCluster, runs: DryRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.forbidden = {"create pods shop"}
+    monkeypatch.setattr(dry_runs, "MOST", 2)
+    limited = DryRuns(runs._connect)  # noqa: SLF001  # another question
+    limited.create_all([pod("a")])
+    limited.create_all([pod("b"), pod("c")])
+    (created,) = limited.create_all([pod("d", "other")])
+    assert created.stored
+    limited.close()
+
+
 def test_an_api_server_that_is_gone_ends_the_question(runs: DryRuns, tmp_path: Path) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "gone", "http://127.0.0.1:9")
 
