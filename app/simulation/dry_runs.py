@@ -24,7 +24,7 @@ MOST: Final = 1_000
 _AT_ONCE: Final = 16
 _NO_RIGHT: Final = 'cannot create resource "pods"'
 _EXCEEDED: Final = "exceeded quota"
-_UNSUPPORTED: Final = "does not support dry run"
+_NOT_JUDGED: Final = ("does not support dry run", "status unknown for quota")
 _NOT_OF_THE_POD: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND)
 """A login that has ended, and a namespace that is gone."""
 
@@ -85,7 +85,8 @@ class DryRuns:
 def _created(error: StatusError) -> Created:
     if error.code == HTTPStatus.FORBIDDEN and _EXCEEDED in error.message:
         return Created(unknown="for a quota, the present pod counts beside the new one")
-    if error.is_temporary or error.code in _NOT_OF_THE_POD or _UNSUPPORTED in error.message:
+    not_judged = error.code in _NOT_OF_THE_POD or any(each in error.message for each in _NOT_JUDGED)
+    if error.is_temporary or not_judged:
         return Created(unknown=error.message or str(error))
     return Created(denied=error.message or str(error))
 

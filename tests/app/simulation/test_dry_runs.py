@@ -72,6 +72,7 @@ def test_a_namespace_without_the_right_is_asked_once(cluster: SmallCluster, runs
         (500, 'Internal error occurred: failed calling webhook "w.example.com"', "unknown"),
         (404, 'namespaces "shop" not found', "unknown"),
         (401, "Unauthorized", "unknown"),
+        (403, 'pods "x" is forbidden: status unknown for quota: q, resources: pods', "unknown"),
     ],
 )
 def test_what_the_api_server_says_is_told_apart(
