@@ -101,6 +101,7 @@ class Server:
 
     def create_all(self, pods: Sequence[Object]) -> Sequence[Created]:
         """Return what is said of each pod."""
+        assert pods  # else there is nothing to ask for
         self.sent += pods
         return [self._created(each) for each in pods]
 
