@@ -205,7 +205,8 @@ class Placing:
                 outcomes.append(before._replace(pod=pod))
                 continue
             more = number + 1 < len(pods) and not is_like_last and alike(pod, pods[number + 1])
-            outcome, evaluation = self._placed(pod, evaluation if is_like_last else None, more=more)
+            shared = is_like_last and not pod.nominated_node_name  # else the pod would count as nominated beside itself
+            outcome, evaluation = self._placed(pod, evaluation if shared else None, more=more)
             outcomes.append(outcome)
             last = pod
             yield

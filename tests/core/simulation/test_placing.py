@@ -144,6 +144,11 @@ def test_a_pod_gets_the_node_for_which_it_is_nominated_and_others_leave_it_to_th
     assert nodes_of(placed(full, nominated)) == ["n1"]
 
 
+def test_alike_pods_that_are_nominated_for_one_node_share_it() -> None:
+    pods = [replica(name).nominated("n1") for name in "ab"]
+    assert nodes_of(placed(mirror_of(node("n1"), node("n2", cpu="500m"), *pods), *pods)) == ["n1", "n1"]
+
+
 def test_a_dry_run_that_takes_too_much_work_names_no_victims(monkeypatch: pytest.MonkeyPatch) -> None:
     def heavy(*_: object) -> None:
         raise WorkLimitError("spec", 1, 2, 1)

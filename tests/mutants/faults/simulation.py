@@ -188,6 +188,13 @@ FAULTS: Final = (
         tests=("core/simulation/test_placing.py",),
     ),
     Fault(
+        id="alike-nominated-pod-counts-twice",
+        breaks="The second of two alike pods that are nominated for one node is kept off it by its own nomination.",
+        old="shared = is_like_last and not pod.nominated_node_name",
+        new="shared = is_like_last",
+        tests=("core/simulation/test_placing.py",),
+    ),
+    Fault(
         id="pod-that-waits-is-not-tried-again",
         breaks="A pod that must be near one that comes later finds no place.",
         old="while left and any(each.is_placed for each in later):",
