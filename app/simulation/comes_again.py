@@ -106,8 +106,8 @@ class ClusterFacts:
         firsts = {_key(pod): pod for pod in reversed(left)}
         for wave in ([*firsts.values()], left):
             sent = [(pod, made) for pod in wave if self._known(pod) is None and (made := self._sent(pod)) is not None]
-            said = self._creator.create_all([made for _, made in sent]) if sent else ()  # else it takes 0.07 ms
-            for (pod, _), created in zip(sent, said, strict=True):
+            found = self._creator.create_all([made for _, made in sent]) if sent else ()  # else it takes 0.07 ms
+            for (pod, _), created in zip(sent, found, strict=True):
                 self._take(pod, self._of_created(pod, created))
 
     def comes_again(self, pod: Pod) -> Again | str:
