@@ -21,6 +21,11 @@ class CapacityResponse(msgspec.Struct, frozen=True):
     capacity: Capacity
     assumed: Assumptions
 
+    @property
+    def pending(self) -> int:
+        """How many pods are pending, with those whose names are hidden."""
+        return self.capacity.pending_placed + len(self.capacity.pending_unplaced) + self.assumed.left_out
+
 
 def capacity_response(
     of: Sequence[str], requested: int | None, found: Capacity, assumed: Assumptions

@@ -33,10 +33,12 @@ class DomainResponse(msgspec.Struct, frozen=True):
     nodes: Sequence[str]
     state: NodeState
     """`out`: the nodes are there and do not answer. `removed`: there are no such nodes."""
+    coming: int
+    """Pods there that come again."""
     without_place: int
-    """Pods that find no place, in some order."""
+    """Pods of these that find no place, in some order."""
     unknown: int
-    """Pods of these of which it cannot be said."""
+    """Pods without a place of which it cannot be said."""
     workloads: Sequence[Workload]
     """Owners with pods there, those that keep the smallest share of their replicas first."""
     moves: Sequence[Move]
@@ -77,6 +79,7 @@ def _domain(loss: DomainLoss) -> DomainResponse:
         survived=loss.is_survived,
         nodes=loss.nodes,
         state=loss.worse.state,
+        coming=sum(not each.stays_away for each in loss.worse.moves),
         without_place=len(unplaced),
         unknown=sum(each.rejected is not None and each.rejected.fate is Fate.UNKNOWN for each in unplaced),
         workloads=loss.workloads,

@@ -56,10 +56,10 @@ async def limited() -> AsyncIterator[str]:
     pods = [
         make_pod("blocked").in_namespace("ours").required_anti_affinity(everywhere),
         make_pod(f"{HIDDEN}-web").in_namespace("theirs").label("app", "web").on("n1"),
-        make_pod(f"{HIDDEN}-waits").in_namespace("theirs"),
+        make_pod(f"{HIDDEN}-waits").in_namespace("theirs").requests(cpu=9),
     ]
-    node = make_node("n1").label(ZONE, "z").allocatable(cpu=4, memory="8Gi", pods=20)
-    mirror = load([], [node.obj()], [pod.obj() for pod in pods])
+    nodes = [make_node(name).label(ZONE, "z").allocatable(cpu=4, memory="8Gi", pods=20) for name in ("n1", "n2")]
+    mirror = load([], [node.obj() for node in nodes], [pod.obj() for pod in pods])
     async with serving_port(limited_service(mirror, ReviewingServer({"ann": ("ours",)})).port) as (_, number):
         yield f"http://127.0.0.1:{number}/"
 
@@ -88,6 +88,14 @@ def test_the_page_asks_who_looks_and_shows_hidden_names_as_text(browser: Browser
         page.responded("0 of 1 node could go")
         page.until_text("#outcome", "(a pod of another namespace)")
         assert "of other namespaces left out: " in page.text("#notes")
+        page.browser.click("#drain button:not([type])")
+        page.responded("The drain of n1, of whose pods you see some; ")
+        assert "kubectl refuses: cannot delete Pods that declare no controller (use --force to override)." in page.text(
+            "#notes"
+        )
+        page.browser.click("#capacity button")
+        page.responded("0 more fit: Pod ours/blocked.")
+        assert "Before them, 0 of 2 pending pods find a place." in page.text("#notes")
         assert not page.value(f"document.documentElement.outerHTML.includes('{HIDDEN}')")
         browser.evaluate("sessionStorage.clear()")
         browser.open("about:blank")  # the server waits for the stream of events to end

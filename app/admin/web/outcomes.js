@@ -51,7 +51,10 @@ export function drainOutcome(cluster, { nodes, pods, rounds, rejections, togethe
     headline: `The drain of ${of}${assumed.left_out ? ", of whose pods you see some" : ends}; ${placed} of ${counted(coming, "pod")} ${coming === 1 ? "finds" : "find"} a place.`,
     notes: [
       ...together.map((owner) => `Warning: all replicas of ${owner} end on one node.`),
-      ...rejections.map((each) => `Without more flags, kubectl refuses: ${each.message}: ${listed(each.pods)}.`),
+      ...rejections.map(
+        (each) =>
+          `Without more flags, kubectl refuses: ${[each.message, listed(each.pods)].filter(Boolean).join(": ")}.`,
+      ),
       element("span", { text: "The command: " }, element("code", { text: command })),
     ],
     top: lostText(goings),
@@ -85,7 +88,7 @@ export function lossOutcome(cluster, told, wanted, choose) {
       on: { click: () => choose(each.value) },
     }),
     each.nodes.length.toLocaleString("en"),
-    each.moves.filter((move) => !move.stays_away).length.toLocaleString("en"),
+    each.coming.toLocaleString("en"),
     each.without_place.toLocaleString("en"),
     each.workloads.length ? keptText(each.workloads[0]) : "",
   ]);
@@ -160,7 +163,7 @@ export function capacityOutcome({ of, requested, capacity, assumed }) {
   const number = [...new Set([least, most])].map((each) => each.toLocaleString("en")).join(" to ");
   const wanted = requested === null ? " more" : ` of the ${requested.toLocaleString("en")} that are asked for`;
   const next = rejected ? `has no place: ${rejectedText(rejected)}` : quota && `is not allowed: ${quota}`;
-  const pending = before + unplaced.length;
+  const pending = before + unplaced.length + assumed.left_out;
   const fill = Object.entries(capacity.fill).filter(([name, each]) => FILL_SHOWN.includes(name) && each.allocatable);
   /** @param {Record<string, number>} counts */
   const rows = (counts) => Object.entries(counts).map(([name, pods]) => [name || "none", pods.toLocaleString("en")]);

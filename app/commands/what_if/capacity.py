@@ -121,9 +121,7 @@ def _summary(response: CapacityResponse) -> Iterator[Line]:
             parts = (f"{number:,} of {name}" for number, name in zip(found.by_template, response.of, strict=True))
             yield from wrapped(f"In turn: {', '.join(parts)}.")
     else:
-        text = (
-            f"{found.pending_placed:,} of {counted(found.pending_placed + len(found.pending_unplaced), 'pending pod')}"
-        )
+        text = f"{found.pending_placed:,} of {counted(response.pending, 'pending pod')}"
         yield from styled(wrapped(f"{text} find a place."), look, bold=True)
     if found.added:
         zone = f" in zone {found.added_zone}" if found.added_zone else ""
@@ -142,8 +140,8 @@ def _summary(response: CapacityResponse) -> Iterator[Line]:
 def _pending(response: CapacityResponse, *, wide: bool) -> Iterator[Line]:
     found = response.capacity
     unplaced = found.pending_unplaced
-    if response.of and (found.pending_placed or unplaced):
-        pods = counted(found.pending_placed + len(unplaced), "pending pod")
+    if response.of and response.pending:
+        pods = counted(response.pending, "pending pod")
         yield from wrapped(f"Before them, {found.pending_placed:,} of {pods} find a place.")
     for name, why in unplaced if wide else unplaced[:_MAX_PENDING]:
         yield from wrapped(f"{name}: {rejected_text(why)}", 4, "  ")

@@ -100,17 +100,21 @@ def _summary(response: DrainResponse) -> Iterator[Line]:
     coming = [each for each in response.pods if each.comes_again]
     placed = sum(not each.is_unplaced for each in coming)
     nodes = response.nodes[0] if len(response.nodes) == 1 else counted(len(response.nodes), "node")
-    ended = "does not end" if any(each.blocked for each in response.pods) else "ends"
-    rounds = f" in {response.rounds} rounds" if response.rounds > 1 and ended == "ends" else ""
+    ends = f" ends in {response.rounds} rounds" if response.rounds > 1 else " ends"
+    if any(each.blocked for each in response.pods):
+        ends = " does not end"
+    if response.assumed.left_out:
+        ends = ", of whose pods you see some"
     find = "finds" if len(coming) == 1 else "find"
-    text = f"The drain of {nodes} {ended}{rounds}; {placed} of {counted(len(coming), 'pod')} {find} a place"
+    text = f"The drain of {nodes}{ends}; {placed} of {counted(len(coming), 'pod')} {find} a place"
     rejected = ", but kubectl refuses it without more flags" if response.rejections else ""
     yield from styled(wrapped(f"{text}{rejected}."), "green" if response.ok else "red", bold=True)
 
 
 def _rejections(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
     for each in response.rejections:
-        yield from wrapped(f"{each.message}: {listed(each.pods, None if wide else _MAX_NAMES)}", 4, "  ")
+        names = listed(each.pods, None if wide else _MAX_NAMES)  # empty: the caller may see none of them
+        yield from wrapped(": ".join(filter(None, (each.message, names))), 4, "  ")
 
 
 def _blocked(response: DrainResponse) -> Iterator[Line]:

@@ -23,7 +23,7 @@ from app.simulation.loss_response import DomainResponse, LossResponse
 from app.simulation.questions import LossQuestion
 from core.explaining.words import counted
 from core.simulation.lost_nodes import NodeState
-from core.simulation.moves import Workload
+from core.simulation.moves import Workload, is_sure
 
 _MAX_DOMAINS: Final = 20
 _MAX_DETAILS: Final = 2
@@ -111,9 +111,8 @@ def _domains(response: LossResponse, *, wide: bool) -> Iterator[Line]:
 
 
 def _row(domain: DomainResponse) -> tuple[str, ...]:
-    coming = sum(not each.stays_away for each in domain.moves)
     least = _keeps(domain.workloads[0]) if domain.workloads else "-"
-    return domain.value, f"{len(domain.nodes):,}", f"{coming:,}", f"{domain.without_place:,}", least
+    return domain.value, f"{len(domain.nodes):,}", f"{domain.coming:,}", f"{domain.without_place:,}", least
 
 
 def _keeps(workload: Workload) -> str:
@@ -122,7 +121,7 @@ def _keeps(workload: Workload) -> str:
 
 def _detail(domain: DomainResponse, *, wide: bool) -> Iterator[Line]:
     yield from styled(wrapped(f"Without {domain.value}, whose nodes {_STATES[domain.state]}:"), bold=True)
-    unplaced = [each for each in domain.moves if not each.stays_away][: domain.without_place]
+    unplaced = [each for each in domain.moves if not each.stays_away and not is_sure(each)]
     yield from without_place_text(unplaced, wide=wide)
     fewer = [each for each in domain.workloads if each.remaining < each.replicas]
     for each in fewer if wide else fewer[:_MAX_WORKLOADS]:
