@@ -16,7 +16,7 @@ from core.mirror.generation_store import ObjectStores
 from core.mirror.node_info import NO_SLOT
 from core.mirror.placement import Placement
 from core.objects.node import Node
-from core.objects.pod import Pod, counted
+from core.objects.pod import NOT_WAITING, Pod, counted
 
 
 class ForkError(Exception):
@@ -185,7 +185,7 @@ class Fork:
         self._steps.pop(at).undo()
 
     def place(self, pod: Pod, node_name: str) -> Pod:
-        """Suppose a pod on a known or supposed node, whichever node it names. Return the counted pod.
+        """Suppose a pod on a known or supposed node, whichever node it names. Return it, counted, as if bound there.
 
         Raises ForkError for an unknown node and for a pod that has ended. A pod of the mirror must be supposed gone
         first, and not `as_running`.
@@ -193,7 +193,7 @@ class Fork:
         why_not = self._why_not_placed(pod, node_name)
         if why_not:
             raise ForkError(f"pod {pod.full_name} ({pod.uid}) cannot be placed on {node_name or 'no node'}: {why_not}")
-        placed = counted(replace(pod, node_name=node_name), self._placement.counting)
+        placed = counted(replace(pod, node_name=node_name, waiting=NOT_WAITING), self._placement.counting)
         row = self._placement.add_tentative_pod(placed)
         self._steps.append(_Step(partial(self._take_away, placed, row), placed=placed))
         self._tell(self._pod_change(self._placement.nodes.slots[node_name], None, placed))

@@ -14,6 +14,7 @@ from core.mirror.fork import Fork, ForkError
 from core.mirror.node_info import NO_SLOT
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
+from core.objects.pod import Waiting
 from core.objects.volumes import PersistentVolumeClaim
 from tests.core.decoded import by_value, counter_of
 from tests.core.mirror.audit import audit, node_generations, owner_counts
@@ -206,7 +207,8 @@ def test_pods_that_were_placed_are_assumed_as_if_one_by_one_and_nobody_is_told_a
     reported = Reported(mirror)
     mirror.listen(reported)
     generation = mirror.generation
-    pods = [pod("p", cpu=2), replace(FOREIGN, labels={"app": "db"})]
+    waiting = Waiting("2026-01-01T00:00:00Z", reason="Unschedulable")
+    pods = [pod("p", cpu=2), replace(FOREIGN, labels={"app": "db"}, waiting=waiting)]
     with mirror.fork(cache_follows=True) as forked:
         forked.place(pod("taken-back"), "n1")
         forked.revert_to(0)
