@@ -176,4 +176,11 @@ FAULTS: Final = (
         new="for row in rows]",
         tests=("core/mirror/test_pod_columns.py",),
     ),
+    Fault(
+        id="placed-pod-still-waits",
+        breaks="The event that shows a pod of a gang bound reaches every plugin, and invalidates cached results.",
+        old="replace(pod, node_name=node_name, waiting=NOT_WAITING), self._placement.counting)",
+        new="replace(pod, node_name=node_name), self._placement.counting)",
+        tests=("core/mirror/test_what_if.py",),
+    ),
 )

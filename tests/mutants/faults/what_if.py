@@ -153,6 +153,20 @@ FAULTS: Final = (
         tests=("test_hidden_names.py",),
     ),
     Fault(
+        id="pods-with-a-place-for-hidden-ones",
+        breaks="A caller of few rights reads that pods find no place after a loss, as many as there are, but others.",
+        old="for each in domain.moves if not each.stays_away and not is_sure(each)]",
+        new="for each in domain.moves if not each.stays_away][: domain.without_place]",
+        tests=("what_if/test_hidden_pods.py",),
+    ),
+    Fault(
+        id="hidden-pending-pods-not-counted",
+        breaks="A caller of few rights reads that all pending pods find a place, because the others are hidden.",
+        old=" + len(self.capacity.pending_unplaced) + self.assumed.left_out",
+        new=" + len(self.capacity.pending_unplaced)",
+        tests=("what_if/test_hidden_pods.py",),
+    ),
+    Fault(
         id="victims-of-another-namespace",
         breaks="A pod that is seen names the pods of other namespaces that may be preempted for it.",
         old="        victims = [each if self._sees(_namespace(each)) else HIDDEN for each in rejected.victims]",
