@@ -1,13 +1,21 @@
 """Questions about many pods on the page: the drain of nodes, the loss of zones, how many more fit, what could go."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 
+from tests.app.admin.limited_callers import limited_service
+from tests.app.server.conversations import serving
+from tests.browser.chromium import Browser
+from tests.browser.conftest import opened as opened_at
 from tests.browser.page import Page
+from tests.browser.served import in_thread
 from tests.browser.test_address import reopen
 from tests.browser.test_demo_cluster import CONTRASTS
+from tests.builders import make_node, make_pod
+from tests.conformance.engine import load
 
 DRAINED = "The drain of 2 nodes ends; 6 of 6 pods find a place."
 NODES = "document.querySelector('#drain-nodes').value"
@@ -131,6 +139,33 @@ def test_a_loss_by_another_label_and_by_one_that_there_is_not(page: Page) -> Non
     page.responded(" domains of example.com/rack")
     page.enter("#loss-by", "no/such")
     assert "no node has the label no/such" in page.complaint("#loss-by")
+
+
+@asynccontextmanager
+async def tiered() -> AsyncIterator[str]:
+    """Serve the page of a cluster whose nodes have a label, one with an empty value; give its URL."""
+    nodes = [
+        make_node(name).label("tier", name[1:]).allocatable(cpu=cpu, memory="8Gi", pods=20)
+        for name, cpu in (("n", 2), ("nx", 4))
+    ]
+    pods = [
+        make_pod(f"of-{name}").owned_by("ReplicaSet", name, name).requests(cpu=cpu).on(name)
+        for name, cpu in (("n", 1), ("nx", 3))
+    ]
+    mirror = load([], [node.obj() for node in nodes], [pod.obj() for pod in pods])
+    async with serving(limited_service(mirror, None).port) as (_, number):
+        yield f"http://127.0.0.1:{number}/"
+
+
+def test_the_loss_of_an_empty_value_has_a_name_and_is_not_drawn_for_the_worst(browser: Browser) -> None:
+    with in_thread(tiered()) as url:
+        page = opened(opened_at(browser, url))
+        page.enter("#loss-by", "tier")
+        page.until_text("#pods h3", "Without x, ")
+        assert [row[0] for row in page.cells(".losses tbody tr")] == ["x", '""']
+        page.browser.click(".losses tbody tr:nth-child(2) button")
+        page.until_text("#pods h3", 'Without "", ')
+        browser.open("about:blank")  # the server waits for the stream of events to end
 
 
 def test_a_developer_asks_whether_40_more_replicas_fit(page: Page) -> None:

@@ -76,16 +76,16 @@ export function lossOutcome(cluster, told, wanted, choose) {
   const lost = domains.filter(({ survived }) => !survived);
   const of = `${counted(domains.length, "domain")} of ${key}`;
   const unknown = lost.some((each) => each.unknown) ? ", or it is not known" : "";
-  const drawn = domains.find(({ value }) => value === wanted) ?? domains[0];
+  const drawn = domains.find((each) => nameOf(each) === wanted) ?? domains[0];
   const goings = drawn.moves.map((move) => goingOf({ move }));
   const rows = domains.map((each) => [
     element("button", {
       type: "button",
       class: "small",
-      text: each.value,
+      text: nameOf(each),
       "aria-pressed": String(each === drawn),
-      data: { lost: each.value },
-      on: { click: () => choose(each.value) },
+      data: { lost: nameOf(each) },
+      on: { click: () => choose(nameOf(each)) },
     }),
     each.nodes.length.toLocaleString("en"),
     each.coming.toLocaleString("en"),
@@ -106,7 +106,7 @@ export function lossOutcome(cluster, told, wanted, choose) {
       "losses",
     ),
     pods: [
-      element("h3", { text: `Without ${drawn.value}, whose nodes ${STATES[drawn.state]}` }),
+      element("h3", { text: `Without ${nameOf(drawn)}, whose nodes ${STATES[drawn.state]}` }),
       ...lostText(goings),
       ...podsText(goings),
       ...bullets("Keep fewer replicas", fewer, "workload"),
@@ -335,6 +335,12 @@ function onMap(cluster, nodes, how, goings) {
     },
   };
 }
+
+/**
+ * The name of what is lost, which an empty value of a label has, too.
+ * @param {Loss["domains"][number]} domain
+ */
+const nameOf = ({ value }) => value || '""';
 
 /** @param {Workload} workload */
 const keptOf = ({ replicas, left, again }) => replicas - left + again;

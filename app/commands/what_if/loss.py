@@ -112,7 +112,11 @@ def _domains(response: LossResponse, *, wide: bool) -> Iterator[Line]:
 
 def _row(domain: DomainResponse) -> tuple[str, ...]:
     least = _keeps(domain.workloads[0]) if domain.workloads else "-"
-    return domain.value, f"{len(domain.nodes):,}", f"{domain.coming:,}", f"{domain.without_place:,}", least
+    return _name(domain), f"{len(domain.nodes):,}", f"{domain.coming:,}", f"{domain.without_place:,}", least
+
+
+def _name(domain: DomainResponse) -> str:
+    return domain.value or '""'
 
 
 def _keeps(workload: Workload) -> str:
@@ -120,7 +124,7 @@ def _keeps(workload: Workload) -> str:
 
 
 def _detail(domain: DomainResponse, *, wide: bool) -> Iterator[Line]:
-    yield from styled(wrapped(f"Without {domain.value}, whose nodes {_STATES[domain.state]}:"), bold=True)
+    yield from styled(wrapped(f"Without {_name(domain)}, whose nodes {_STATES[domain.state]}:"), bold=True)
     unplaced = [each for each in domain.moves if not each.stays_away and not is_sure(each)]
     yield from without_place_text(unplaced, wide=wide)
     fewer = [each for each in domain.workloads if each.remaining < each.replicas]

@@ -124,3 +124,17 @@ def test_the_demo_in_other_formats(output: str) -> None:
     result = ask("loss", "--demo", "-o", output)
     assert "eu-west-1c" in result.stdout
     assert output != "table" or max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_a_domain_of_an_empty_value_has_a_name(tmp_path: Path) -> None:
+    nodes = [
+        node("n1").label("tier", ""),
+        node("n2").label(
+            "tier",
+            "x",
+        ),
+    ]
+    path = dump(tmp_path, *nodes, replica("web-1a-x", "n1", "3"), replica("web-1a-y", "n2", "3"))
+    text = ask("loss", "--by", "tier", "--snapshot", path).stdout
+    assert '\n""' in text
+    assert 'Without "", whose nodes do not answer:' in text
