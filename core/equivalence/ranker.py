@@ -13,13 +13,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from core.equivalence.ranking import NO_SLOTS, UNFIT, LastResult, Range, Ranking
+from core.equivalence.ranking import NO_SLOTS, UNFIT, LastResult, Range, Ranking, Totals
 from core.equivalence.validity import Validities, Validity
 from core.framework.evaluation import Evaluation
 from core.framework.interface import AnyFilter, AnyScore, Code
+from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import Int32Array, Int64Array, IntpArray
+from core.mirror.topology import Int64Array, IntpArray
 from core.objects.pod import Pod
 
 PASSED: Final = (Code.SUCCESS, Code.SKIP)
@@ -104,6 +105,8 @@ class Ranker:
         self._own_validities += [each.validity for each in self._own_scores]
         self._other_scores = [each for each in each_score if not each.is_own]
         self._alone = [each for each in self._other_scores if each.plugin.scores_alone]
+        highest = MAX_NODE_SCORE * sum(weight for _, weight in scores)  # kube-scheduler takes any int32 as a weight
+        self._of_total: type[np.signedinteger[Any]] = np.int32 if highest < -UNFIT else np.int64
         self.own_plugins: Final = len(self._own_validities)
         """How many filters and scores have their results in a ranking."""
 
@@ -282,7 +285,7 @@ class Ranker:
         return moved is False
 
     def _amended(
-        self, ranking: Ranking, totals: Int32Array, positions: Sequence[int], before: Mapping[str, Sequence[int]]
+        self, ranking: Ranking, totals: Totals, positions: Sequence[int], before: Mapping[str, Sequence[int]]
     ) -> bool:
         """Add up the totals at some positions again. False: a range has changed, so all others may differ, too.
 
@@ -311,13 +314,13 @@ class Ranker:
         _put(totals, fitting, sums)
         return True
 
-    def _added_up(self, ranking: Ranking, request: RankRequest, *, with_ranges: bool) -> Int32Array:
+    def _added_up(self, ranking: Ranking, request: RankRequest, *, with_ranges: bool) -> Totals:
         """Return the totals of all nodes, and keep them if they can be amended."""
         fits = ranking.fits
         for last in ranking.passed.values():
             fits = fits & last.by_position
         fitting = None if fits.all() else fits.nonzero()[0]
-        totals = np.full(len(fits), UNFIT, np.int32)
+        totals = np.full(len(fits), UNFIT, self._of_total)
         if fitting is not None and len(fitting) <= 1:  # no score is needed
             totals[fitting] = 0
             return totals

@@ -8,13 +8,16 @@ from itertools import repeat
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.equivalence.validity import NEVER
 from core.framework.interface import Status, Versions
-from core.mirror.topology import BoolArray, Int32Array, Int64Array, IntpArray
+from core.mirror.topology import BoolArray, Int64Array, IntpArray
 
 Scores8: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint8]]
 """Normalised scores, 0 to 100."""
+Totals: TypeAlias = NDArray[np.signedinteger[Any]]
+"""Sums of weighted scores, in the narrowest of int32 and int64 that holds all sums of the profile."""
 
 UNFIT: Final = -(2**31)
 """The total of a node that does not fit."""
@@ -101,7 +104,7 @@ class Ranking:
         self.raw: dict[str, LastResult[Int64Array | None]] = {}
         self.filter_states: dict[str, tuple[Status, Any]] = {}  # of plugins whose `state_lasts`
         self.score_states: dict[str, tuple[Status, Any]] = {}
-        self.totals: Int32Array | None = None
+        self.totals: Totals | None = None
         self.ranges: dict[str, Range] | None = None
         self.skipping: set[str] = set()  # plugins without `scores_alone` that skip the class
         self.highest = 0
@@ -116,7 +119,7 @@ class Ranking:
         for last in self.raw.values():
             of_8_bytes += last.by_position is not None
         of_a_byte = 1 + len(self.own) + len(self.passed)  # `fits` is the first
-        return len(self.slots) * (8 * of_8_bytes + of_a_byte + (0 if self.totals is None else 4))
+        return len(self.slots) * (8 * of_8_bytes + of_a_byte + (0 if self.totals is None else self.totals.itemsize))
 
     def rescore(self, plugin: str, weight: int, positions: Sequence[int], scores: Sequence[int] | None) -> None:
         """Update a plugin's normalised scores at some positions. None means that it scores no node there."""

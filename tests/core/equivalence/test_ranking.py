@@ -16,7 +16,7 @@ from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.core.equivalence.said_plugin import StatedPlugin, failing, when
-from tests.core.mirror.values import mirror_of, node, pod
+from tests.core.mirror.values import mirror_of, node, pod, tell
 
 SKIP = Status(Code.SKIP, ())
 
@@ -163,6 +163,16 @@ def test_scores_that_differ_only_later_count_for_the_size_of_the_cache() -> None
     requested.mirror.assume(pod("q"), "b", 0.0)
     assert requested.best() == ["b"]
     assert requested.entry.nbytes == before + 3 * 8
+
+
+def test_weights_of_any_int32_choose_by_exact_sums() -> None:
+    requested = _Requested()
+    requested.scores = ((requested.scorer, 2**31 - 1), (requested.labels_scorer, 3))
+    requested.scorer.raw = {"a": 40, "b": 100, "c": 99}
+    assert requested.ranked().best() == ["b"]
+    requested.scorer.raw["b"] = 98
+    tell(requested.mirror, "Add", pod("x", "b"))
+    assert requested.best() == ["c"]
 
 
 def test_a_batch_with_strangers_or_without_nodes_is_not_ranked() -> None:

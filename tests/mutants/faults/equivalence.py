@@ -97,6 +97,27 @@ FAULTS: Final = (
         tests=("test_cache.py",),
     ),
     Fault(
+        id="class-does-not-keep-the-fields-of-its-pod",
+        breaks="A pod is of the class of one that is gone, because its fields are where the other's were.",
+        old="entry.read, entry.objects = read, objects",
+        new="entry.objects = objects",
+        tests=("test_cache.py",),
+    ),
+    Fault(
+        id="pod-that-a-plugin-knows-in-a-class",
+        breaks="A pod that owns a ResourceClaim gets the results of others with the same fields.",
+        old="        return bound[0] is None and not self._knowing",
+        new="        return bound[0] is None",
+        tests=("test_cache.py",),
+    ),
+    Fault(
+        id="totals-of-large-weights-wrap",
+        breaks="With weights above 20 million, a simulation takes any node for the best.",
+        old="np.int32 if highest < -UNFIT else np.int64",
+        new="np.int32",
+        tests=("test_ranking.py",),
+    ),
+    Fault(
         id="ephemeral-claims-looked-up-for-one-pod",
         breaks="Two pods with the same volumes, each with ephemeral claims of its own, are of one class.",
         old="        return bound[0] is None and not self._knowing",
