@@ -10,6 +10,7 @@ from core.equivalence import classes
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.classes import ENTRY_BYTES, Classifier
 from core.equivalence.rows import ROW_BYTES
+from core.events import Object
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import SUCCESS, Status
 from core.framework.invalidation import Scope
@@ -17,6 +18,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.topology import MIN_SLOTS
 from core.objects.kinds import Namespace
 from core.objects.pod import Pod, PodClaim
+from core.objects.volumes import PersistentVolumeClaim
 from tests.core.equivalence.said_plugin import StatedPlugin, failing, statuses, when, whole
 from tests.core.mirror.values import mirror_of, node, tell
 
@@ -43,7 +45,7 @@ class Requested:
         found = statuses(self.cache.evaluation(of_class(name)), self.plugin, whole(self.mirror))
         assert self.cache.nbytes <= self.cache.max_bytes
         assert self.cache.nbytes == sum(entry.update_size() for entry in self.cache)
-        assert len(self.cache._of_objects) == len(self.cache)  # noqa: SLF001  # it must not grow
+        assert self.cache._of_objects == {tuple(map(id, entry.read)): entry for entry in self.cache}  # noqa: SLF001
         return found
 
     def classes(self) -> list[str]:
@@ -117,12 +119,16 @@ def test_a_pod_with_the_objects_of_another_is_of_its_class_without_a_key(monkeyp
     assert (entry.first_pod, entry.questions) == ("default/a", 2)
 
 
-def test_the_same_objects_that_refer_to_something_else_are_of_another_class() -> None:
+@pytest.mark.parametrize("other", [node("d"), Namespace("n", {}), PersistentVolumeClaim("default", "data")])
+def test_the_same_objects_that_refer_to_something_else_are_of_another_class(other: Object) -> None:
     requested, pod = Requested(), of_class("a")
-    for reference in ("one", "other", "one"):
-        requested.plugin.reference = reference
-        tell(requested.mirror, "Add", Namespace(reference, labels={"since": str(requested.mirror.generation)}))
-        requested.cache.evaluation(pod)
+    requested.cache.evaluation(pod)
+    tell(requested.mirror, "Add", other)
+    requested.plugin.reference = "other"
+    requested.cache.evaluation(pod)
+    tell(requested.mirror, "Delete", other)
+    requested.plugin.reference = None
+    requested.cache.evaluation(pod)
     assert [entry.questions for entry in requested.cache] == [1, 2]
 
 
@@ -132,6 +138,14 @@ def test_pods_with_the_same_ephemeral_volumes_are_each_of_a_class() -> None:
     for name in "aba":
         cache.evaluation(replace(pod, uid=name, name=name))
     assert [entry.questions for entry in cache] == [1, 2]
+
+
+def test_a_pod_that_a_plugin_knows_is_not_of_the_class_of_its_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StatedPlugin, "knows_each", lambda _, __, pod: pod.name == "b")
+    requested, pod = Requested(), of_class("a")
+    for name in "aba":
+        requested.cache.evaluation(replace(pod, uid=name, name=name))
+    assert [entry.questions for entry in requested.cache] == [1, 2]
 
 
 def test_objects_of_an_evicted_class_make_it_again() -> None:

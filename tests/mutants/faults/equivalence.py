@@ -112,7 +112,7 @@ FAULTS: Final = (
     ),
     Fault(
         id="totals-of-large-weights-wrap",
-        breaks="With weights above 20 million, a simulation takes any node for the best.",
+        breaks="With weights above 21 million in all, a simulation takes any node for the best.",
         old="np.int32 if highest < -UNFIT else np.int64",
         new="np.int32",
         tests=("test_ranking.py",),

@@ -381,6 +381,13 @@ FAULTS: Final = (
         tests=("deciding/test_devices.py",),
     ),
     Fault(
+        id="stored-refusal-for-a-nominated-pod",
+        breaks="A nominated pod that fits nowhere loses its nomination after another of its class was refused.",
+        old="is_stored = batch is not args.batch and not request.nominated and",
+        new="is_stored = batch is not args.batch and",
+        tests=("deciding/test_decider.py",),
+    ),
+    Fault(
         id="device-scheduler-not-told",
         breaks="A pod that lacks a device is not told the scheduler to use.",
         old="        message = self._needs.with_device_needs(request.pod, verdicts)\n",

@@ -223,6 +223,20 @@ def test_a_refusal_is_the_same_until_something_changes_and_has_the_first_name_of
     assert found[3:] == [{name: f"decision of kindred: {small}, {cordoned}"} for name in ("n2", "n0")]
 
 
+def test_a_stored_refusal_is_not_for_whole_nodes_and_not_for_a_nominated_pod() -> None:
+    setting, pod = cluster(scope=DecideScope.ANY_NODE), make_pod("p").requests(cpu="9")
+    setting.tell(pod)
+    nodes = {"metadata": {}, "items": [node("n0").obj()]}
+    whole = Request(json.dumps({"Pod": written(pod), "Nodes": nodes}).encode())
+    for _ in range(2):
+        stored = json.loads(setting.ask(pod, NAMES).body)
+    found = json.loads(setting.extender.filter(whole, setting.effects).body)
+    assert (stored["Nodes"], stored["NodeNames"]) == (found["NodeNames"], found["Nodes"]["items"]) == (None, [])
+    setting.tell(pod.nominated("n2"))
+    rejected = json.loads(setting.ask(pod.nominated("n2"), NAMES).body)["FailedAndUnresolvableNodes"]
+    assert (stored["FailedAndUnresolvableNodes"].keys(), rejected.keys()) == ({"n0"}, {"n2"})
+
+
 # Nominated pods that are refused.
 
 

@@ -212,6 +212,7 @@ OWNERS: Final = (REPLICA_SET, STATEFUL_SET, CONTROLLER)
             [replace(each, namespace="other") for each in OWNERS], OF_REPLICA_SET, EVERYTHING, id="none-elsewhere"
         ),
         pytest.param([STATEFUL_SET, CONTROLLER], OF_REPLICA_SET, EVERYTHING, id="none-that-has-its-name-alone"),
+        pytest.param([replace(REPLICA_SET, selector=NOTHING)], OF_REPLICA_SET, EVERYTHING, id="one-without-selector"),
     ],
 )
 def test_a_controller_is_found_by_api_version_kind_and_name(
