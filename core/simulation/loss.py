@@ -15,7 +15,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.simulation.facts import Leaving, leave
-from core.simulation.lost_nodes import UNREACHABLE, NodeState, dead, known, lose
+from core.simulation.lost_nodes import UNREACHABLE, NodeState, dead, lose
 from core.simulation.moves import Basis, Move, Workload, is_sure, move_of, replicas_of, run_orders, workloads
 from core.simulation.placing import Steps
 
@@ -82,11 +82,11 @@ def lose_each(basis: Basis, topology_key: str, only: Iterable[str] = (), *, keep
     Without `keeps_other`, the moves in the better state are forgotten at once: they take as much memory as the others.
     """
     mirror, chosen = basis.mirror, frozenset(only)
-    replicas, domains = replicas_of(mirror), domains_of(mirror, topology_key)
+    replicas, domains, images = replicas_of(mirror), domains_of(mirror, topology_key), any_images(mirror)
     found = []
     for value, names in domains.items():
         if not chosen or value in chosen:
-            domain = yield from _lost(basis, value, names, replicas)
+            domain = yield from _lost(basis, value, names, replicas, images=images)
             found.append(domain if keeps_other else replace(domain, other=None))
     in_domains = sum(map(len, domains.values()))
     return Loss(
@@ -101,12 +101,14 @@ def _lost_share(domain: DomainLoss) -> float:
     return max((1 - each.remaining / max(each.replicas, 1) for each in domain.workloads), default=0.0)
 
 
-def _lost(basis: Basis, value: str, names: Sequence[str], replicas: Mapping[str, int]) -> Steps[DomainLoss]:
+def _lost(
+    basis: Basis, value: str, names: Sequence[str], replicas: Mapping[str, int], *, images: bool
+) -> Steps[DomainLoss]:
     found = []
     with basis.mirror.fork(cache_follows=True) as fork:
         pods = [pod for name in names for pod in basis.mirror.pods_on(name)]
         leaving = leave(basis.mirror, fork, pods, basis.facts)
-        states = [*NodeState] if states_differ(basis.mirror, names, leaving) else [NodeState.OUT]
+        states = [*NodeState] if states_differ(leaving, images=images) else [NodeState.OUT]
         savepoint = fork.savepoint()
         for state in states:
             found.append((yield from _in_state(basis, fork, names, state, leaving)))
@@ -132,16 +134,18 @@ def _in_state(
     return StateLoss(state=state, moves=moves)
 
 
-def states_differ(mirror: ClusterMirror, names: Sequence[str], leaving: Sequence[Leaving]) -> bool:
+def any_images(mirror: ClusterMirror) -> bool:
+    """Return whether any node has an image. Then scores of images depend on the number of nodes."""
+    return any(node.images for _, node in mirror.nodes)
+
+
+def states_differ(leaving: Sequence[Leaving], *, images: bool) -> bool:
     """Return whether a rule tells a node that is out from a removed one, for the pods that come again.
 
-    Hard topology spread counts the domains of nodes that are out, scores of images count all nodes, and a pod that
-    tolerates the taints fits there.
+    Scores of images (`images`: see `any_images`) have the number of all nodes in them, hard topology spread counts the
+    domains of nodes that are out, and a pod that tolerates the taints fits there.
     """
-    nodes = [known(mirror, name) for name in names]
-    if any(each.images for each in nodes):
-        return True
-    return any(_has_own_rules(each.again.pod) for each in leaving if each.again is not None)
+    return images or any(_has_own_rules(each.again.pod) for each in leaving if each.again is not None)
 
 
 def _has_own_rules(pod: Pod) -> bool:

@@ -26,7 +26,7 @@ from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.scheduling_cycle import filter_nodes
 from core.simulation.drain import TWO_BUDGETS, covering_budgets
 from core.simulation.facts import Facts, Leaving, bring_claims, leave
-from core.simulation.loss import states_differ
+from core.simulation.loss import any_images, states_differ
 from core.simulation.lost_nodes import NodeState, cordoned, known, lose
 from core.simulation.moves import Basis, Rejected, rejected
 from core.simulation.orders import FIRST, arrival
@@ -113,6 +113,7 @@ class _Each:
         self._basis = basis
         self._mirror = basis.mirror
         self._fits: dict[object, list[_Fits]] = {}
+        self._images = any_images(self._mirror)
         hostnames = [node.labels[HOSTNAME] for _, node in self._mirror.nodes if HOSTNAME in node.labels]
         self._hosts_are_nodes = len(set(hostnames)) == len(hostnames)
 
@@ -186,7 +187,7 @@ class _Each:
     def _simulated(self, name: str, pods: Sequence[Pod]) -> Steps[NodeRemoval]:
         with self._mirror.fork(cache_follows=True) as fork:
             leaving = leave_node(self._basis, fork, name, pods)
-            states = [*NodeState] if states_differ(self._mirror, [name], leaving) else [NodeState.OUT]
+            states = [*NodeState] if states_differ(leaving, images=self._images) else [NodeState.OUT]
             for state in states:
                 savepoint = fork.savepoint()
                 lose(self._mirror, fork, [name], state, cordoned)

@@ -75,7 +75,8 @@ def test_a_dead_zone_is_a_domain_of_spread_and_a_removed_one_is_none() -> None:
 
 
 def test_scores_of_images_count_removed_nodes_no_more_so_both_states_are_tried() -> None:
-    found = lost(node("a1").image(500_000_000, "i:1"), node("b1", zone="b"), replica("r").on("a1"), only=("a",))
+    with_image = node("b1", zone="b").image(500_000_000, "i:1")
+    found = lost(node("a1"), with_image, replica("r").on("a1"), only=("a",))
     (domain,) = found.domains
     assert domain.other is not None
     assert domain.other.state is NodeState.REMOVED

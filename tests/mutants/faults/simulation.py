@@ -50,7 +50,7 @@ FAULTS: Final = (
     Fault(
         id="one-state-of-lost-nodes",
         breaks="Only nodes that are out are tried, and not removed ones.",
-        old="states = [*NodeState] if states_differ(basis.mirror, names, leaving) else [NodeState.OUT]",
+        old="states = [*NodeState] if states_differ(leaving, images=images) else [NodeState.OUT]",
         new="states = [NodeState.OUT]",
         tests=("core/simulation/test_loss.py",),
     ),
