@@ -5,7 +5,7 @@ is killed.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
@@ -55,22 +55,14 @@ def what_if_router(asker: Asker, serving: ServingState, max_body_bytes: int, acc
             return rejection
         return _QuestionResponse(asker, serving, question, None if viewer.is_full else _sight(viewer))
 
-    @router.post("/what-if/capacity")
-    async def capacity(request: Request) -> Response:
-        return await respond(request, CapacityQuestion)
+    def route_of(kind: type[AnyQuestion]) -> Callable[[Request], Awaitable[Response]]:
+        async def route(request: Request) -> Response:
+            return await respond(request, kind)
 
-    @router.post("/what-if/drain")
-    async def drain(request: Request) -> Response:
-        return await respond(request, DrainQuestion)
+        return route
 
-    @router.post("/what-if/loss")
-    async def loss(request: Request) -> Response:
-        return await respond(request, LossQuestion)
-
-    @router.post("/what-if/removal")
-    async def removal(request: Request) -> Response:
-        return await respond(request, RemovalQuestion)
-
+    for path, kind in QUESTIONS.items():
+        router.post(path, name=kind.name)(route_of(kind))
     return router
 
 

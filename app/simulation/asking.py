@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from http import HTTPStatus
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -33,7 +33,7 @@ from app.simulation.questions import AnyQuestion, QuestionCluster, Response
 from app.simulation.raw_objects import RawObjects
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
-from core.simulation.placing import Schedulers, Steps
+from core.simulation.placing import Schedulers, Steps, finished
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,6 @@ _LOOKS_EVERY: Final = 0.5
 """Seconds between two looks of a child at its memory."""
 _FEWER: Final = "ask about fewer nodes, replicas or orders"
 
-T = TypeVar("T")
 See: TypeAlias = Callable[[Sequence[str]], Awaitable[Seen]]
 """Returns which of some namespaces a caller may see."""
 
@@ -116,7 +115,7 @@ class Simulated(NamedTuple):
         """
         try:
             steps: Steps[Response] = question.ask(self.cluster(question)).steps
-            response = _finished(steps, most)
+            response = finished(steps, _bounds_memory(most))
         except QuestionRejectedError as error:
             parent.send(encode(error.outcome))
             return
@@ -136,23 +135,22 @@ class Simulated(NamedTuple):
         parent.send(msgspec.json.encode(response))  # 60 MB at 150,000 moves, of which orjson would make a copy
 
 
-def _finished(steps: Steps[T], most: int) -> T:
-    """Take all steps, and return the result. Raises QuestionRejectedError above `most` bytes of memory.
+def _bounds_memory(most: int) -> Callable[[], None]:
+    """Return what raises QuestionRejectedError above `most` bytes of memory, when it is called after each step.
 
     How many pods fit is in no proportion to the pods that are there, and each that is placed takes about 1.3 kB.
     """
     looks_at = 0.0
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+
+    def look() -> None:
+        nonlocal looks_at
         if time.monotonic() >= looks_at:
             looks_at = time.monotonic() + _LOOKS_EVERY
             if private_bytes() > most:
                 why = f"the answer takes more than the {most >> 20} MiB that are left: {_FEWER}"
                 raise QuestionRejectedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why)
+
+    return look
 
 
 class Asker:

@@ -285,7 +285,6 @@ class Decision(Enum):
     """The response has an `Error`."""
     GANG_WAITS = "gang_waits"
     """No node is returned, because a member of the pod's group is missing or does not fit."""
-
     __hash__ = object.__hash__  # each member is one object, and Enum's own hash is a Python function
 
 

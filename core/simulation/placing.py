@@ -306,11 +306,12 @@ def reasons_of(verdicts: Verdicts) -> Mapping[str, int]:
     return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
 
 
-def finished(steps: Steps[T]) -> T:
-    """Take all steps, and return the result."""
+def finished(steps: Steps[T], after_each: Callable[[], object] = lambda: None) -> T:
+    """Take all steps, call something after each of them, and return the result."""
     while True:
         try:
             next(steps)
         except StopIteration as end:
             result: T = end.value
             return result
+        after_each()

@@ -1,11 +1,13 @@
 """A question is asked in steps, so that it shows how far it is, and ends at once at Ctrl-C."""
 
 import sys
+from functools import partial
 from typing import TypeVar
 
 import click
 
 from app.simulation.questions import Running
+from core.simulation.placing import finished
 
 T = TypeVar("T")
 _UPDATE: int = 200  # steps
@@ -17,13 +19,8 @@ def result_of(running: Running[T], label: str) -> T:
     hidden = not sys.stderr.isatty()
     with click.progressbar(length=length, label=label, file=sys.stderr, hidden=hidden, update_min_steps=_UPDATE) as bar:
         try:
-            while True:
-                try:
-                    next(steps)
-                except StopIteration as end:
-                    bar.update(max(0, length - bar.pos))
-                    result: T = end.value
-                    return result
-                bar.update(1)
+            result = finished(steps, partial(bar.update, 1))
+            bar.update(max(0, length - bar.pos))
+            return result
         finally:
             steps.close()

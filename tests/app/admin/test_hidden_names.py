@@ -1,6 +1,5 @@
 """Nobody learns the name of a pod in a namespace whose pods they may not list: over every route of the admin port."""
 
-import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -11,27 +10,16 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from app.admin.access import CALLER_HEADER, HIDING, NAMELESS, Viewer, visible_part
+from app.admin.access import CALLER_HEADER, HIDING, NAMELESS
 from app.admin.page_routes import OPEN_PATHS
 from app.admin.what_if_routes import QUESTIONS
-from app.api_server.access_reviews import TokenCaller
 from app.api_server.client import ConnectionFailedError
-from app.explain.explain_request import ExplainRequest
-from app.explain.explainer import Detail, Explainer, Explanation
-from app.explain.known_pods import KnownPods
-from app.feeds.freshness import OF_A_DUMP
-from app.feeds.release import ReleaseTracker
-from app.settings.settings import Settings
-from app.verbs.request import RecentPods
-from core.diagnosis.explained_profile import served_alone
 from core.events import ClusterEvent
 from core.explaining.pod_names import HIDDEN as PLACEHOLDER
 from core.explaining.pod_names import HIDDEN_BUDGET
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
-from core.profile import full_profile
-from core.scheduling_cycle import derive_states
 from tests.app.admin.limited_callers import (
     ALLOWED,
     DISK,
@@ -53,7 +41,6 @@ from tests.app.admin.limited_callers import (
 from tests.app.asgi import ask
 from tests.builders import PodBuilder
 from tests.conformance.engine import load
-from tests.core.decoded import pod_of
 from tests.depth import tries
 
 PENDING: Final = (
@@ -395,75 +382,3 @@ def test_a_caller_of_one_namespace_finds_its_pods_by_their_uids() -> None:
     for body in ({"pod": "5b6f"}, {"pod": pod.obj()}, {"pod": PLAIN, "remove": ["5b6f"]}):
         reported = ask(app, "POST", "/explain", json.dumps(body).encode(), bearing("of-ours")).json()
         assert reported["supposed"]["removed"] == [f"{OURS}/{pod.name}"]
-
-
-@st.composite
-def pods(draw: st.DrawFn, name: str, node: str = "") -> PodBuilder:
-    """Draw a pod of either namespace that may be in the way of others, in several ways."""
-    mine = draw(st.booleans())
-    pod = ours(name) if mine else theirs(name)
-    ways = draw(st.sets(st.sampled_from(("port", "web", "shy", "repelled", "large", "disk", "important"))))
-    pod = pod.host_port(80) if "port" in ways else pod
-    pod = pod.label("app", "web") if "web" in ways else pod
-    pod = pod.required_anti_affinity(everywhere(app="web")) if "shy" in ways else pod
-    pod = pod.preferred_anti_affinity(7, everywhere(app="web")) if "repelled" in ways else pod
-    pod = pod.requests(cpu=draw(st.integers(1, 3))) if "large" in ways else pod
-    pod = pod.volume(DISK) if "disk" in ways else pod
-    pod = pod.priority(10) if "important" in ways else pod
-    return pod.on(node) if node else pod.nominated(draw(st.sampled_from(("", *NODES))))
-
-
-@st.composite
-def worlds(draw: st.DrawFn) -> tuple[list[PodBuilder], PodBuilder]:
-    """Draw the pods of a cluster, and one of OURS to ask about."""
-    on_nodes = [draw(pods(f"{node}-{number}", node)) for node in NODES for number in range(draw(st.integers(0, 3)))]
-    pending = [draw(pods(f"pending-{number}")) for number in range(draw(st.integers(0, 3)))]
-    requested = draw(pods("incoming").filter(lambda pod: pod.namespace == OURS))
-    return [*on_nodes, *pending], requested
-
-
-def explanation(world: Sequence[PodBuilder], requested: PodBuilder) -> Explanation:
-    mirror = load([], [node.obj() for node in nodes()], [pod.obj() for pod in world])
-    profile = full_profile()
-    derive_states(profile, mirror)
-    release = ReleaseTracker(Settings(), mirror)
-    explainer = Explainer(served_alone(profile), KnownPods(mirror, RecentPods()), None, OF_A_DUMP, release=release)
-    return asyncio.run(explainer.explain(ExplainRequest(pod_of(requested)), Detail(NODES, 50, score_all=True)))
-
-
-def as_seen(reported: Explanation, viewer: Viewer) -> Any:  # noqa: ANN401  # decoded JSON
-    return json.loads(bytes(asyncio.run(visible_part(reported, viewer)).body))
-
-
-def differences(whole: Any, seen: Any, path: str = "") -> Iterator[tuple[str, str, str]]:  # noqa: ANN401  # decoded JSON
-    """Yield (path, text, text that is seen) wherever two values of the same form differ."""
-    assert type(whole) is type(seen), path
-    if isinstance(whole, dict):
-        assert whole.keys() == seen.keys()
-        for key in whole:
-            yield from differences(whole[key], seen[key], f"{path}.{key}")
-    elif isinstance(whole, list):
-        assert len(whole) == len(seen), path
-        for left, right in zip(whole, seen, strict=True):
-            yield from differences(left, right, path)
-    elif whole != seen:
-        yield path, whole, seen
-
-
-@settings(max_examples=tries(default=25, full=400))
-@given(worlds())
-def test_names_are_replaced_and_nothing_else(world: tuple[list[PodBuilder], PodBuilder]) -> None:
-    reported = explanation(*world)
-    server = ReviewingServer(ALLOWED)
-    whole = as_seen(reported, Viewer(None, None))
-    seen = as_seen(reported, Viewer(server.reviews(), TokenCaller("of-ours")))
-    text = json.dumps(seen)
-    assert HIDDEN not in text
-    found = [*differences(whole, seen)]
-    assert bool(found) == (HIDDEN in json.dumps(whole))
-    for path, before, after in found:
-        if path == ".names_hidden":
-            continue
-        assert HIDDEN in before, path
-        assert after == "" if path.endswith(".uid") else PLACEHOLDER in after, path
-    assert as_seen(reported, Viewer(server.reviews(), TokenCaller("of-all"))) == whole

@@ -4,7 +4,7 @@ from typing import Final
 
 from tests.mutants.fault import Fault
 
-_HIDDEN: Final = ("test_hidden_names.py",)
+_HIDDEN: Final = ("test_hidden_names.py", "test_replaced_names.py")
 
 FAULTS: Final = (
     Fault(
