@@ -17,6 +17,7 @@ NODES: Final = "/api/v1/nodes"
 NAMESPACES: Final = "/api/v1/namespaces"
 _WORKERS: Final = 12
 _PAGE: Final = 5000  # objects
+_DELETIONS: Final = 5  # of a collection, which the API server may break off
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 _APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
 DELETE_AT_ONCE: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
@@ -115,7 +116,14 @@ class Api:
             self.request("DELETE", path, DELETE_AT_ONCE)
 
     def delete_all(self, path: str) -> None:
-        """Delete all objects of a collection at once."""
+        """Delete all objects of a collection at once.
+
+        The API server breaks off a request after 60 s, in which it deletes some 50,000 objects.
+        """
+        for _ in range(_DELETIONS):
+            with suppress(httpx.RemoteProtocolError, httpx.ReadTimeout):
+                self.request("DELETE", path, DELETE_AT_ONCE)
+                return
         self.request("DELETE", path, DELETE_AT_ONCE)
 
     def apply(self, manifest: Manifest) -> dict[str, Any]:
