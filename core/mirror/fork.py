@@ -6,7 +6,7 @@ Explanations ("what if"), the dry run of preemption and the placing of gangs use
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from msgspec.structs import replace
 
@@ -33,6 +33,8 @@ class _Step(NamedTuple):
     """The pod that the step places, with its node."""
     changed: tuple[Object, Object] | None = None
     """The object that the step changes, before and after it."""
+    adjust: Callable[[Object], Object] | None = None
+    """What the step does to that object, if it does so to any state of it."""
 
 
 class Fork:
@@ -109,7 +111,7 @@ class Fork:
     def suspend(self) -> None:
         """Undo all steps until `resume`, so that the mirror may change.
 
-        There must be no steps but of `place` and `change_object`.
+        There must be no steps but of `place`, `change_object` and `adjust_object`.
         """
         self._suspended = [*self._steps]
         self.revert_to(0)
@@ -124,6 +126,8 @@ class Fork:
         for step in suspended:
             if step.placed is not None:
                 self.place(step.placed, step.placed.node_name)
+            elif step.changed is not None and step.adjust is not None:
+                self.adjust_object(step.changed[0], step.adjust)
             elif step.changed is not None:
                 before, after = step.changed
                 if self._object(after) != before:
@@ -256,6 +260,16 @@ class Fork:
         before = self._object(changed)
         self._steps.append(_Step(partial(self._put_object, before), changed=(before, changed)))
         self._put_object(changed)
+
+    def adjust_object(self, named: Object, adjust: Callable[[Any], Any]) -> None:
+        """Suppose that something is done to an object, whatever its state is. `resume` does it to the state of then.
+
+        Raises ForkError as `change_object`.
+        """
+        before = self._object(named)
+        after = adjust(before)
+        self._steps.append(_Step(partial(self._put_object, before), changed=(before, after), adjust=adjust))
+        self._put_object(after)
 
     def remove_object(self, gone: Object) -> None:
         """Suppose that an object of a kind without a rule of its own is gone. Raises ForkError as `change_object`."""

@@ -13,7 +13,7 @@ from app.objects.decode_pod import decode_pod
 from core.explaining.remedy import TENTATIVE
 from core.simulation.orders import FIRST, arrival
 from tests.parity import random_nodes, random_volumes
-from tests.parity.random_nodes import NAMESPACES, V1, ZONE
+from tests.parity.random_nodes import HOST, NAMESPACES, V1, ZONE
 from tests.parity.random_pods import pod, pods_on
 
 CAPACITY: Final = "capacity"
@@ -47,6 +47,8 @@ def sequence_case(random: Random) -> V1:
         found = random_volumes.storage(random, nodes, users)
         members = ("pvs", "pvcs", "storageclasses", "csinodes", "csidrivers", "csistoragecapacities")
         _make_free(random, found)
+        if random.random() < 0.5:
+            _limit_capacity(random, nodes, found)
         made |= {member: found[member] for member in members}
     return made
 
@@ -153,12 +155,32 @@ def _make_free(random: Random, found: dict[str, list[V1]]) -> None:
             volume["status"] = {"phase": "Available"}
     for claim in found["pvcs"]:
         if random.random() < 0.6:
-            claim["spec"] |= {"storageClassName": random.choice(("static", "static", "late"))}
-            claim["spec"] |= {"accessModes": ["ReadWriteOnce"]}
-            for member in ("volumeName", "selector", "volumeMode"):
-                claim["spec"].pop(member, None)
-            claim["metadata"]["annotations"] = {}
-            claim["status"] = {"phase": "Pending"}
+            _free(claim, random.choice(("static", "static", "late")))
+
+
+def _free(claim: V1, storage_class: str) -> None:
+    claim["spec"] |= {"storageClassName": storage_class, "accessModes": ["ReadWriteOnce"]}
+    for member in ("volumeName", "selector", "volumeMode"):
+        claim["spec"].pop(member, None)
+    claim["metadata"]["annotations"] = {}
+    claim["status"] = {"phase": "Pending"}
+
+
+def _limit_capacity(random: Random, nodes: list[V1], found: dict[str, list[V1]]) -> None:
+    """Let volumes be made of few capacities, each for a zone or a node, and now and then for all nodes."""
+    found["csidrivers"] = [{"metadata": {"name": random_volumes.CSI}, "spec": {"storageCapacity": True}}]
+    found["csistoragecapacities"] = []
+    for claim in found["pvcs"]:
+        if random.random() < 0.8:
+            _free(claim, "capacity")
+    for index, node in enumerate(random.sample(nodes, random.randint(1, len(nodes)))):
+        key = random.choice((ZONE, HOST, HOST))
+        labels = {key: node["metadata"]["labels"].get(key, "none")} if random.random() < 0.9 else {}
+        made: V1 = {"metadata": {"name": f"room{index}", "namespace": "default"}, "storageClassName": "capacity"}
+        made |= {"nodeTopology": {"matchLabels": labels}, "capacity": random.choice(("3Gi", "5Gi", "6Gi", "9Gi"))}
+        if random.random() < 0.3:
+            made["maximumVolumeSize"] = random.choice(("3Gi", "5Gi"))
+        found["csistoragecapacities"].append(made)
 
 
 def _add_volumes(random: Random, pods: list[V1]) -> None:

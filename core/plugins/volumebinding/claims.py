@@ -214,6 +214,58 @@ class FreeVolumes:
         return bisect_left(self._capacities, capacity)
 
 
+class Room:
+    """The published capacity for new volumes of a class.
+
+    A capacity that becomes smaller is noted: drivers publish it after each new volume, and simulations suppose it.
+    """
+
+    def __init__(self, published: Iterable[CSIStorageCapacity]) -> None:
+        ordered = sorted(published, key=_largest_first)
+        self._by_topology = ByTopology((each, selected_nodes(each.topology)) for each in ordered)
+        self._published = {each.full_name: each for each in ordered}
+        self._smaller: dict[str, CSIStorageCapacity] = {}
+
+    def __iter__(self) -> Iterator[CSIStorageCapacity]:
+        """Yield all capacities, largest first."""
+        return iter(sorted({**self._published, **self._smaller}.values(), key=_largest_first))
+
+    @property
+    def keys(self) -> set[str]:
+        """The node labels, by key, that decide."""
+        return self._by_topology.keys
+
+    def takes(self, change: ObjectChange) -> bool:
+        """Note a changed capacity of the class. Return False if this has to be made anew for it."""
+        after = change.after
+        if not isinstance(after, CSIStorageCapacity) or after.limit is None:
+            return False
+        built = self._published.get(after.full_name)
+        if built is None or built.topology != after.topology or built.storage_class != after.storage_class:
+            return False
+        if after.limit > (built.limit or 0):
+            return False
+        self._smaller[after.full_name] = after
+        return True
+
+    def largest(self, labels: Mapping[str, str]) -> CSIStorageCapacity | None:
+        """Return the largest capacity that a node with these labels can reach, the first by name of several."""
+        reached = self._by_topology.reached(labels)
+        if not self._smaller:
+            return next(reached, None)
+        best: CSIStorageCapacity | None = None
+        for each in reached:
+            if best is not None and (each.limit or 0) < (best.limit or 0):
+                break
+            now = self._smaller.get(each.full_name, each)
+            best = now if best is None else min(now, best, key=_largest_first)
+        return best
+
+
+def _largest_first(capacity: CSIStorageCapacity) -> tuple[int, str]:
+    return -(capacity.limit or 0), capacity.full_name
+
+
 class Offers:
     """Volumes and capacities by class or claim, so that a claim visits no others."""
 
@@ -226,7 +278,7 @@ class Offers:
         self._capacities: defaultdict[str, dict[str, CSIStorageCapacity]] = defaultdict(dict)
         # By class. Made at the first call, and dropped with the next change.
         self._free_volumes: dict[str, FreeVolumes] = {}
-        self._rooms: dict[str, ByTopology[CSIStorageCapacity]] = {}
+        self._rooms: dict[str, Room] = {}
         for volume in mirror.objects(PersistentVolume).values():
             self._add_volume(volume)
         for capacity in mirror.objects(CSIStorageCapacity).values():
@@ -241,8 +293,9 @@ class Offers:
                 self._add_volume(change.after)
         elif change.kind is CSIStorageCapacity:
             for capacity in (change.before, change.after):
-                if capacity is not None:
-                    self._rooms.pop(capacity.storage_class, None)
+                room = None if capacity is None else self._rooms.get(capacity.storage_class)
+                if capacity is not None and room is not None and not room.takes(change):
+                    del self._rooms[capacity.storage_class]
             if change.before is not None:
                 _remove(self._capacities, change.before.storage_class, change.before)
             if change.after is not None:
@@ -266,13 +319,12 @@ class Offers:
             if volume.claim is not None and volume.claim.uid in ("", claim.uid):
                 yield volume
 
-    def room(self, storage_class: str) -> ByTopology[CSIStorageCapacity]:
-        """Return the published capacity for new volumes of a class, largest first."""
+    def room(self, storage_class: str) -> Room:
+        """Return the published capacity for new volumes of a class."""
         found = self._rooms.get(storage_class)
         if found is None:
             published = [each for each in self._capacities.get(storage_class, {}).values() if each.limit is not None]
-            published.sort(key=lambda each: (-(each.limit or 0), each.full_name))
-            found = ByTopology((each, selected_nodes(each.topology)) for each in published)
+            found = Room(published)
             if published:
                 self._rooms[storage_class] = found
         return found

@@ -29,11 +29,11 @@ from core.objects.volumes import (
     StorageClass,
 )
 from core.plugins.volumebinding.claims import (
-    ByTopology,
     Claims,
     FreeVolumes,
     MigratedPlugins,
     Offers,
+    Room,
     Storage,
     label_keys,
     score_of,
@@ -126,7 +126,7 @@ class Provisioning:
     def __init__(self, mirror: ClusterMirror, offers: Offers, storage_class: StorageClass) -> None:
         self._possible = storage_class.provisioner not in NO_PROVISIONER
         self._topologies = storage_class.allowed_topologies
-        self._room: ByTopology[CSIStorageCapacity] | None = None  # None: capacity is not limited
+        self._room: Room | None = None  # None: capacity is not limited
         driver = mirror.objects(CSIDriver).get(storage_class.provisioner)
         if driver is not None and driver.storage_capacity:
             self._room = offers.room(storage_class.name)
@@ -155,7 +155,7 @@ class Provisioning:
 
         Upstream takes the first sufficient capacity, in the order of a map.
         """
-        return None if self._room is None else next(self._room.reached(labels), None)
+        return None if self._room is None else self._room.largest(labels)
 
 
 def _is_alike(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

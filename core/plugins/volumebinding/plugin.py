@@ -20,7 +20,6 @@ from core.objects.csi_migration import is_migratable
 from core.objects.node import Node
 from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import (
-    ClaimRef,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -31,6 +30,7 @@ from core.objects.volumes import (
 from core.plugins.volumebinding.claims import AVAILABLE, LOST, MigratedPlugins, Offers, claims_of
 from core.plugins.volumebinding.explaining import ExplainedBinding
 from core.plugins.volumebinding.filtering import NAME, BindingState, PodVolumes, node_views
+from core.plugins.volumebinding.reserving import reserve_volumes
 from core.releases.release import Rules
 
 
@@ -160,23 +160,8 @@ class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], S
         )
 
     def reserve(self, mirror: ClusterMirror, fork: Fork, pod: Pod) -> None:
-        """Suppose that volumes are reserved for the pod's claims, and that others are created for its node.
-
-        Source: binder.go (AssumePodVolumes), which is what the next pod finds. The volume itself comes later.
-        """
-        try:
-            bound, unbound = claims_of(mirror, pod)
-        except ClaimError:
-            return
-        if not unbound:
-            return
-        volumes = PodVolumes(mirror, bound, unbound)
-        _, views = node_views(mirror, volumes, mirror.batch([pod.node_name]))
-        for claim, volume in [*volumes.taken_on(views[0])]:
-            if volume is not None:
-                fork.change_object(replace(volume, claim=ClaimRef(claim.namespace, claim.name, claim.uid)))
-            elif claim.selected_node is None:
-                fork.change_object(replace(claim, selected_node=pod.node_name))
+        """Suppose that volumes are reserved for the pod's claims, or made for its node, of what capacity is left."""
+        reserve_volumes(mirror, fork, pod)
 
     def scores_in(self, rules: Rules) -> bool:
         """Return whether the release has StorageCapacityScoring."""

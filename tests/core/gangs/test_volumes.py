@@ -12,8 +12,15 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import ForkError
 from core.objects.affinity import NodeSelector, NodeSelectorTerm
 from core.objects.groups import SPREAD, Packing, PackingWay
-from core.objects.labels import Operator, Requirement
-from core.objects.volumes import ClaimRef, PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.labels import Operator, Requirement, Selector
+from core.objects.volumes import (
+    ClaimRef,
+    CSIDriver,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from tests.builders import NodeBuilder, PodBuilder
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.gangs.gang_setting import HOSTNAME, GangSetting, member, node, place_gang, placer
@@ -54,9 +61,10 @@ def cluster(nodes: Sequence[NodeBuilder], *objects: Object) -> ClusterMirror:
 
 def placed(mirror: ClusterMirror, *pods: PodBuilder, packing: Packing = SPREAD) -> dict[str, str] | Shortfall:
     """Place a gang; nothing but the pods stays of it."""
-    volumes = dict(mirror.objects(PersistentVolume))
+    kinds = PersistentVolume, PersistentVolumeClaim, CSIStorageCapacity
+    before = [dict(mirror.objects(kind)) for kind in kinds]
     found = place_gang(placer(mirror), Gang([pod_of(pod) for pod in pods], max_steps=1000, packing=packing))
-    assert dict(mirror.objects(PersistentVolume)) == volumes
+    assert [dict(mirror.objects(kind)) for kind in kinds] == before
     assert audit(mirror) == []
     return found if isinstance(found, Shortfall) else {uid.partition("/")[2]: name for uid, name in found.items()}
 
@@ -107,6 +115,42 @@ def test_an_attempt_ends_if_a_volume_that_it_reserved_is_another_one_meanwhile()
     apply(mirror, replace(local("v0", "n0"), claim=ClaimRef("default", "other", "other")))
     with pytest.raises(ForkError, match="v0 cannot be changed again"):
         attempt.go_on(0.0, lambda: 0.0, 0.0)
+    assert audit(mirror) == []
+
+
+def capacity(of: str, left: int) -> CSIStorageCapacity:
+    """Return how much can be made on a node."""
+    there = Selector((Requirement(HOSTNAME, Operator.IN, (of,)),))
+    return CSIStorageCapacity(namespace="d", name=of, storage_class="late", topology=there, capacity=left, limit=left)
+
+
+def with_capacity(**left: int) -> ClusterMirror:
+    """Return two nodes, and claims of 2 whose volumes are made there."""
+    late = replace(STATIC, name="late", provisioner="d")
+    claims = [replace(claim(name), storage_class="late", requested=2) for name in "ab"]
+    driver = CSIDriver(name="d", storage_capacity=True)
+    return cluster([node("n0"), node("n1")], late, driver, *claims, *(capacity(*each) for each in left.items()))
+
+
+def test_two_members_share_what_can_be_made_on_a_node() -> None:
+    found = placed(with_capacity(n0=3), claiming("a"), claiming("b"))
+    assert isinstance(found, Shortfall)
+    assert (found.placed, found.is_proved) == (1, False)
+    assert found.verdicts.status(0).reasons == ("node(s) did not have enough free storage",)
+    for enough in ({"n0": 4}, {"n0": 3, "n1": 2}):
+        assert not isinstance(placed(with_capacity(**enough), claiming("a"), claiming("b")), Shortfall)
+
+
+def test_an_attempt_goes_on_with_what_a_driver_reports_meanwhile() -> None:
+    mirror = with_capacity(n0=9)
+    attempt = placer(mirror).begin(Gang([pod_of(claiming(name)) for name in "ab"], max_steps=1000))
+    for _ in range(3):  # a look at each of the two classes, and a place for the first member
+        assert attempt.go_on(0.0, lambda: 0.0, 0.0) is None
+    apply(mirror, capacity("n0", 3), capacity("n1", 2))
+    while (found := attempt.go_on(0.0, lambda: 0.0, 0.0)) is None:
+        assert [each.capacity for each in mirror.objects(CSIStorageCapacity).values()] == [3, 2]
+    assert not isinstance(found, Shortfall)
+    assert {*found.values()} == {"n0", "n1"}
     assert audit(mirror) == []
 
 

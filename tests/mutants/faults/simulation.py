@@ -29,9 +29,37 @@ FAULTS: Final = (
     Fault(
         id="claim-has-no-selected-node",
         breaks="A pod goes elsewhere though the volume of its claim is being created for another node.",
-        old="fork.change_object(replace(claim, selected_node=pod.node_name))",
+        old="fork.change_object(replace(claim, selected_node=pod.node_name, requested=None))",
         new="pass",
         tests=("core/simulation/test_placing.py",),
+    ),
+    Fault(
+        id="capacity-for-every-pod",
+        breaks="Two pods are placed though only one volume can be made there.",
+        old="            _use_capacity(mirror, fork, claim, views[0])\n",
+        new="",
+        tests=("core/simulation/test_placing.py",),
+    ),
+    Fault(
+        id="capacity-of-the-largest-size",
+        breaks="A driver makes volumes of its maximumVolumeSize when less is left.",
+        old="limit=min(room.limit or 0, left))",
+        new="limit=room.limit)",
+        tests=("core/simulation/test_placing.py",),
+    ),
+    Fault(
+        id="claim-takes-capacity-twice",
+        breaks="A second pod of a claim finds no room, because the volume of the first one took it.",
+        old="selected_node=pod.node_name, requested=None))",
+        new="selected_node=pod.node_name))",
+        tests=("core/simulation/test_placing.py",),
+    ),
+    Fault(
+        id="attempt-ends-when-a-driver-reports",
+        breaks="A gang begins anew each time a driver reports its capacity.",
+        old="elif step.changed is not None and step.adjust is not None:",
+        new="elif step.changed is not None and step.adjust and step.changed[0] == self._object(step.changed[0]):",
+        tests=("core/gangs/test_volumes.py",),
     ),
     Fault(
         id="alike-though-they-own-claims",

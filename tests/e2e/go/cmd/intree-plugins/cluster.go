@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
@@ -57,12 +58,14 @@ type plugin interface{ Name() string }
 
 // cluster is a case as a scheduler sees it: a snapshot, a framework with the default plugins, and its plugins one by one.
 type cluster struct {
-	testCase  *testCase
-	framework framework.Framework
-	plugins   map[string]plugin
-	weights   map[string]int64
-	snapshot  *internalcache.Snapshot
-	nodes     []fwk.NodeInfo // in the order of the case; a snapshot's own is that of a map
+	testCase   *testCase
+	framework  framework.Framework
+	capacities cache.Indexer // CSIStorageCapacities, as plugins list them
+	claims     cache.Indexer // PersistentVolumeClaims
+	plugins    map[string]plugin
+	weights    map[string]int64
+	snapshot   *internalcache.Snapshot
+	nodes      []fwk.NodeInfo // in the order of the case; a snapshot's own is that of a map
 }
 
 func newCluster(ctx context.Context, line *testCase) (*cluster, error) {
@@ -83,6 +86,8 @@ func newCluster(ctx context.Context, line *testCase) (*cluster, error) {
 		registry[name] = captured(name, factory, c.plugins)
 	}
 	factory := newStaticFactory()
+	c.capacities = factory.Storage().V1().CSIStorageCapacities().Informer().GetIndexer()
+	c.claims = factory.Core().V1().PersistentVolumeClaims().Informer().GetIndexer()
 	manager, err := draManager(ctx, factory)
 	if err != nil {
 		return nil, err

@@ -17,8 +17,9 @@ type placement struct {
 }
 
 // sequenceAnswer is `expected` of a case with a queue: its pods one after the other, each beside those before it, on the
-// first by name of the nodes with the highest score. What Reserve assumes holds for the pods after it. Pods that stay over
-// are tried again, until none of them finds a node: a scheduler's queue does so for those that a placed pod may help.
+// first by name of the nodes with the highest score. What Reserve assumes holds for the pods after it, and so does what is
+// left of the capacity for volumes once a driver has made those of the pod. Pods that stay over are tried again, until
+// none of them finds a node: a scheduler's queue does so for those that a placed pod may help.
 func (c *cluster) sequenceAnswer(ctx context.Context) (object, error) {
 	placed := make([]placement, len(c.testCase.Queue))
 	for changed := true; changed; {
@@ -49,10 +50,17 @@ func (c *cluster) placed(ctx context.Context, pod *v1.Pod) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	made, err := c.toProvision(ctx, pod, best)
+	if err != nil {
+		return "", err
+	}
 	assumed := pod.DeepCopy()
 	assumed.Spec.NodeName = best
 	if status := c.framework.RunReservePluginsReserve(ctx, state, assumed, best); !status.IsSuccess() {
 		return "", status.AsError()
+	}
+	if err := c.provision(made, best); err != nil {
+		return "", err
 	}
 	return best, c.count(assumed)
 }
