@@ -4,6 +4,7 @@ import ast
 import asyncio
 import json
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -112,6 +113,58 @@ def test_core_chooses_nodes_and_supposes_pods_there_in_one_place() -> None:
         "place": {ONE_POD, *WITHOUT_A_CHOICE},
         "reserve": {ONE_POD},
     }
+
+
+LOOPS: Final = {
+    "core/explaining/remedy.py: add_copy": "the pods of a node go with the node to its copy",
+    "core/framework/evaluation.py: FitChecks.failure_with": "nominated pods count where they are nominated",
+    "core/gangs/attempts.py: Search.step": "the search back tries one place after another, and takes them back",
+    "core/gangs/packing.py: FewestDomains._in_used_ones.place": "a member is tried again with one more domain",
+    "core/gangs/packing.py: FewestDomains.place": "the best placement is taken again, and judged no more",
+    "core/gangs/placing.py: Attempt._place_again": "places are kept that were found before the mirror changed",
+    "core/gangs/placing.py: Placer.may_fit_now": "the places of the last attempt are taken again, to judge one member",
+    "core/simulation/placing.py: in_turn": "each pod gets the best node beside those before it",
+}
+"""The loops that suppose pods on nodes, outside of the fork itself, with what they are for."""
+
+
+def loops_that_place(node: ast.AST, path: str, names: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield the functions that have a loop in which a pod is supposed on a node."""
+    for child in ast.iter_child_nodes(node):
+        inner = (*names, child.name) if isinstance(child, ast.FunctionDef | ast.ClassDef) else names
+        is_loop = isinstance(child, ast.For | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp)
+        if is_loop and any(map(supposes, ast.walk(child))):
+            yield f"{path}: {'.'.join(inner)}"
+        else:
+            yield from loops_that_place(child, path, inner)
+
+
+def supposes(node: ast.AST) -> bool:
+    """Return whether this is a call that supposes a pod on a node."""
+    match node:
+        case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name), args=args):
+            return name in {"place_best", "place_on"} or (name == "place" and len(args) == len(("pod", "node")))
+    return False
+
+
+def test_core_has_one_loop_that_gives_pods_their_best_nodes() -> None:
+    """The others are named, with the reason why they are none."""
+    paths = {str(path.relative_to(ROOT)): path for path in (ROOT / "core").rglob("*.py")}
+    trees = {name: ast.parse(path.read_text("utf-8")) for name, path in paths.items() if "core/mirror/" not in name}
+    assert {loop for name, tree in trees.items() for loop in loops_that_place(tree, name)} == {*LOOPS}
+    assert {name for name, tree in trees.items() if any(map(takes_pods_in_turn, ast.walk(tree)))} == {
+        "core/gangs/attempts.py",
+        "core/gangs/packing.py",
+        "core/simulation/placing.py",
+    }
+
+
+def takes_pods_in_turn(node: ast.AST) -> bool:
+    """Return whether this is a call of the one loop."""
+    match node:
+        case ast.Call(func=ast.Name("in_turn")):
+            return True
+    return False
 
 
 def test_every_room_is_in_the_table() -> None:

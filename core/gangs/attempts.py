@@ -22,11 +22,11 @@ from core.mirror.fork import Fork
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray
 from core.objects.node import HOSTNAME
-from core.objects.pod import DO_NOT_SCHEDULE, Pod
+from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes
 from core.simulation.one_pod import Choose, fits_any, place_best, place_on
-from core.simulation.placing import Steps, kind_of
+from core.simulation.placing import Steps, in_turn, kind_of, may_be_helped
 
 NOT_JUDGED: Final[BoolArray] = np.zeros(0, np.bool_)
 
@@ -43,7 +43,7 @@ class MemberClass(NamedTuple):
     @property
     def may_need_others(self) -> bool:
         """Whether another member can make a node fit this one."""
-        return bool(self.pods[0].affinity.required_affinity) or _has_hard_spread(self.pods[0])
+        return may_be_helped(self.pods[0])
 
     def within(self, nodes: NodeBatch) -> "MemberClass":
         """Return the class with the nodes that are in both batches. `nodes` are nodes of the mirror."""
@@ -149,10 +149,6 @@ def greedy_is_exact(classes: Sequence[MemberClass]) -> bool:
     if len(classes) > 1 or classes[0].may_need_others:
         return False
     return len({term.topology_key for term in classes[0].pods[0].affinity.required_anti_affinity}) <= 1
-
-
-def _has_hard_spread(pod: Pod) -> bool:
-    return any(each.when_unsatisfiable == DO_NOT_SCHEDULE for each in pod.spread)
 
 
 def _other_nodes_decide(pod: Pod) -> bool:
@@ -310,17 +306,18 @@ class Attempts:
         Those before it keep their nodes.
         """
         members = [(each, pod) for each in classes for pod in each.pods]
-        for placed, (each, pod) in enumerate(members):
-            found = self.place_best(fork, each, pod)
-            if not isinstance(found, str):
-                need = _other_nodes_decide(pod) or any(of_class.may_need_others for of_class in classes)
-                short = Shortfall(placed, len(members), pod, found, is_proved=False, places=fork.placed)
-                return short._replace(may_need_others=need)
-            self.steps += 1
-            if is_last(found):
-                break
-            yield
-        return None
+        *before, last = yield from in_turn(
+            members,
+            lambda member, _: self.place_best(fork, *member),
+            lambda found: not isinstance(found, str) or is_last(found),
+        )
+        self.steps += len(before) + isinstance(last, str)
+        if isinstance(last, str):
+            return None
+        pod = members[len(before)][1]
+        need = _other_nodes_decide(pod) or any(of_class.may_need_others for of_class in classes)
+        short = Shortfall(len(before), len(members), pod, last, is_proved=False, places=fork.placed)
+        return short._replace(may_need_others=need)
 
     def _search(self, fork: Fork, classes: Sequence[MemberClass], max_steps: int) -> Steps[bool | None]:
         """Place all members by trying everything; return whether that is possible, None: the steps did not suffice."""

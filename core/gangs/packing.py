@@ -1,6 +1,7 @@
 """Gangs whose members must be close together: on few nodes, or in few domains of a topology key."""
 
 from collections.abc import Collection, Iterator, Sequence
+from operator import not_
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from core.mirror.fork import Fork
 from core.mirror.node_values import NO_DOMAIN, NodeGroup
 from core.mirror.topology import Float64Array, Int64Array
 from core.objects.pod import Pod
-from core.simulation.placing import Steps
+from core.simulation.placing import Steps, in_turn
 
 _ALONE: Final = 4
 """Domains that are tried for all members together, at the least."""
@@ -120,19 +121,22 @@ class FewestDomains:
         left = [[*each.pods] for each in self._classes]
         used = set(self._used)
         nodes = self._group.within(used)
-        for each, pods in zip(self._classes, left, strict=True):
-            while pods:
-                if isinstance(self._attempts.place_best(self._fork, each.within(nodes), pods[0]), str):
-                    pods.pop(0)
-                    yield
-                    continue
+
+        def place(at: int, _: object) -> bool:
+            nonlocal nodes
+            each, pods = self._classes[at], left[at]
+            while not isinstance(self._attempts.place_best(self._fork, each.within(nodes), pods[0]), str):
                 domain = self._one_more(each, left, pods[0], used)
                 if domain is None:
                     self._fork.revert_to(0)
                     return False
                 used.add(domain)
                 nodes = self._group.within(used)
-        return True
+            pods.pop(0)
+            return True
+
+        classes = (at for at, each in enumerate(self._classes) for _ in each.pods)
+        return all((yield from in_turn(classes, place, not_)))
 
     def _one_more(
         self, each: MemberClass, left: Sequence[Sequence[Pod]], pod: Pod, used: Collection[int]

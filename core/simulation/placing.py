@@ -12,6 +12,7 @@ and a rejection, so that order decides how long it takes: 0.15 to 0.25 ms for a 
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import pairwise, starmap
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
@@ -30,8 +31,25 @@ from core.profile import Profile
 from core.simulation.one_pod import Choose, place_best
 
 T = TypeVar("T")
+R = TypeVar("R")
 Steps: TypeAlias = Generator[None, None, T]
 """Work in steps, and its result. A caller that stops in between must leave the block of the fork, or suspend it."""
+
+
+def in_turn(
+    pods: Iterable[T], place: Callable[[T, R | None], R], stops: Callable[[R], bool] = lambda _: False
+) -> Steps[list[R]]:
+    """Place pods one after the other, up to one whose result stops it. It yields after each other one.
+
+    This is the loop of simulations and of gangs. `place` gets a pod, and the result of the pod before it.
+    """
+    results: list[R] = []
+    for pod in pods:
+        results.append(place(pod, results[-1] if results else None))
+        if stops(results[-1]):
+            break
+        yield
+    return results
 
 
 class Scheduler(NamedTuple):
@@ -142,6 +160,7 @@ class Placing:
         self._dry_runs_left = _MOST_DRY_RUNS if tries_preemption else 0
         self._lowest: int | None = None  # priority of any pod, once it is needed
         self._seen: set[object] = set()  # owners and labels of pods that were evaluated
+        self._last: Evaluation  # of the pod that was placed last
         self._kinds: dict[Hashable, int] = {}
         self._kind_of: dict[str, int] = {}  # by UID, of pods that were tried again
         self._batch: tuple[int, NodeBatch] | None = None  # NodeTable.epoch, and the nodes that may be chosen
@@ -195,39 +214,32 @@ class Placing:
         return found
 
     def _in_turn(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
-        outcomes: list[Outcome] = []
-        last: Pod | None = None
-        evaluation: Evaluation | None = None
-        for number, pod in enumerate(pods):
-            is_like_last = last is not None and alike(last, pod)
-            before = outcomes[-1] if is_like_last else None
-            if before is not None and not before.is_placed:
-                outcomes.append(before._replace(pod=pod))
-                continue
-            more = number + 1 < len(pods) and not is_like_last and alike(pod, pods[number + 1])
-            shared = is_like_last and not pod.nominated_node_name  # else the pod would count as nominated beside itself
-            outcome, evaluation = self._placed(pod, evaluation if shared else None, more=more)
-            outcomes.append(outcome)
-            last = pod
-            yield
-        return outcomes
+        repeats = [False, *starmap(alike, pairwise(pods)), False]
 
-    def _placed(self, pod: Pod, evaluation: Evaluation | None, *, more: bool) -> tuple[Outcome, Evaluation | None]:
+        def outcome(at: int, before: Outcome | None) -> Outcome:
+            if before is not None and repeats[at] and not before.is_placed:
+                return before._replace(pod=pods[at])
+            return self._placed(pods[at], repeats=repeats[at], more=repeats[at + 1])
+
+        return in_turn(range(len(pods)), outcome)
+
+    def _placed(self, pod: Pod, *, repeats: bool, more: bool) -> Outcome:
         scheduler = self._schedulers.get(pod.scheduler_name or DEFAULT_SCHEDULER)
         why = _why_unknown(pod, scheduler)
         if scheduler is None or why:
-            return Outcome(pod, Fate.UNKNOWN, why=why), None
+            return Outcome(pod, Fate.UNKNOWN, why=why)
         if pod.waiting.gates:
-            return Outcome(pod, Fate.GATED), None
+            return Outcome(pod, Fate.GATED)
         self._mirror.work.spent = 0  # of this pod alone, though alike pods share an evaluation
         try:
-            evaluation = evaluation or self._evaluation(scheduler, pod, more=more)
-            node = place_best(self._fork, pod, scheduler.profile, evaluation, self.nodes(), choose=self._choose)
+            if not repeats or pod.nominated_node_name:  # else the pod would count as nominated beside itself
+                self._last = self._evaluation(scheduler, pod, more=more and not repeats)
+            node = place_best(self._fork, pod, scheduler.profile, self._last, self.nodes(), choose=self._choose)
         except WorkLimitError as error:
-            return Outcome(pod, Fate.UNKNOWN, why=str(error)), None
-        if not isinstance(node, str):
-            return self._rejected(scheduler, pod, self.nodes(), node), None
-        return Outcome(pod, Fate.PLACED, node), evaluation
+            return Outcome(pod, Fate.UNKNOWN, why=str(error))
+        if isinstance(node, str):
+            return Outcome(pod, Fate.PLACED, node)
+        return self._rejected(scheduler, pod, self.nodes(), node)
 
     def _evaluation(self, scheduler: Scheduler, pod: Pod, *, more: bool) -> Evaluation:
         """Return the evaluation of a pod, of which `more` alike ones come next.

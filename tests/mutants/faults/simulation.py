@@ -71,8 +71,29 @@ FAULTS: Final = (
     Fault(
         id="rejection-of-another-class",
         breaks="A pod counts as rejected because the one before it was.",
-        old="is_like_last = last is not None and alike(last, pod)",
-        new="is_like_last = last is not None",
+        old="if before is not None and repeats[at] and not before.is_placed:",
+        new="if before is not None and not before.is_placed:",
+        tests=("core/simulation/test_placing.py",),
+    ),
+    Fault(
+        id="work-of-alike-pods-adds-up",
+        breaks="After some alike pods, the next one counts as too much work.",
+        old="        self._mirror.work.spent = 0  # of this pod alone, though alike pods share an evaluation\n",
+        new="",
+        tests=("core/simulation/test_placing.py",),
+    ),
+    Fault(
+        id="alike-nominated-pod-counts-twice",
+        breaks="The second of two alike pods that are nominated for one node is kept off it by its own nomination.",
+        old="if not repeats or pod.nominated_node_name:",
+        new="if not repeats:",
+        tests=("core/simulation/test_placing.py",),
+    ),
+    Fault(
+        id="rejection-is-looked-for-again",
+        breaks="Each of 10,000 alike pods without a place is judged by itself.",
+        old="results.append(place(pod, results[-1] if results else None))",
+        new="results.append(place(pod, None))",
         tests=("core/simulation/test_placing.py",),
     ),
     Fault(
@@ -202,24 +223,10 @@ FAULTS: Final = (
         tests=("core/simulation/test_removal.py",),
     ),
     Fault(
-        id="work-of-alike-pods-adds-up",
-        breaks="After some alike pods, the next one counts as too much work.",
-        old="        self._mirror.work.spent = 0  # of this pod alone, though alike pods share an evaluation\n",
-        new="",
-        tests=("core/simulation/test_placing.py",),
-    ),
-    Fault(
         id="nomination-ignored",
         breaks="A pod does not go to the node for which it is nominated.",
         old="if not found or nodes.position(found) < 0 or filter_nodes(",
         new="if not found or found or filter_nodes(",
-        tests=("core/simulation/test_placing.py",),
-    ),
-    Fault(
-        id="alike-nominated-pod-counts-twice",
-        breaks="The second of two alike pods that are nominated for one node is kept off it by its own nomination.",
-        old="shared = is_like_last and not pod.nominated_node_name",
-        new="shared = is_like_last",
         tests=("core/simulation/test_placing.py",),
     ),
     Fault(
