@@ -4,13 +4,12 @@ An option, because questions only read otherwise. A dry run stores nothing, but 
 webhooks, and stands in the audit log as a request that creates.
 """
 
-import asyncio
 from typing import Final
 
 import click
 
-from app.api_server.client import ApiClient, Impersonation
-from app.api_server.credentials import load_credentials
+from app.api_server.client import ApiClient
+from app.commands.kubeconfig import client_of, credentials_of
 from app.commands.what_if.source import QuestionSource
 from app.simulation.dry_runs import DryRuns
 
@@ -34,8 +33,7 @@ def creator_of(options: CreatingSource) -> DryRuns | None:
         return None
 
     async def connect() -> ApiClient:
-        credentials = await asyncio.to_thread(load_credentials, options["kubeconfig"], options["context"])
-        return ApiClient(credentials, Impersonation(options["impersonated"] or "", options["groups"]))
+        return client_of(await credentials_of(options), options)
 
     dry_runs = DryRuns(connect)
     click.get_current_context().call_on_close(dry_runs.close)

@@ -6,7 +6,7 @@ from typing import ClassVar, Final, Protocol, TypeVar
 import click
 
 from app.commands.admin_client import ACCESS_OPTIONS, Access, get_response, understood
-from app.commands.options import given_options
+from app.commands.options import refuse_options
 from app.commands.what_if.progress import result_of
 from app.commands.what_if.source import OF_ITS_OWN_CLUSTER, QuestionSource, load
 from app.process.json_text import decode, encode
@@ -46,10 +46,8 @@ def response_to(
     """Return the answer. Raises QuestionError, DecodeError, CannotAskError, and as `load` does."""
     question.check()
     if not options["url"]:
-        for option in given_options(Access.__annotations__):
-            raise click.UsageError(f"{option} is for a running service: give --server, too.")
+        refuse_options(Access.__annotations__, "for a running service: give --server, too")
         return result_of(question.ask(load(options, question.kinds, creator)), label)
-    for option in given_options(OF_ITS_OWN_CLUSTER):
-        raise click.UsageError(f"{option} is for a cluster that the command reads itself, not for a running service.")
+    refuse_options(OF_ITS_OWN_CLUSTER, "for a cluster that the command reads itself, not for a running service")
     response = get_response(options, "POST", f"/what-if/{question.name}", content=encode(question), patience=_PATIENCE)
     return understood(options["url"], response, lambda text: decode(text, kind))

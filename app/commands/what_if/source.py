@@ -9,12 +9,12 @@ from typing import Final
 
 import click
 
-from app.api_server.client import ApiClient, ApiError, Impersonation
-from app.api_server.credentials import ConfigurationError, CredentialsError, load_credentials
+from app.api_server.client import ApiError
+from app.api_server.credentials import ConfigurationError, CredentialsError
 from app.commands.dump import SOURCE_OPTIONS, Cluster, Source, load_dump, without_quotas
-from app.commands.options import clear_errors, exit_with_error, given_options, loaded_settings, settings_options
-from app.commands.output import print_line
-from app.commands.why.cluster import MissingRightsError, list_cluster
+from app.commands.kubeconfig import KUBECONFIG_OPTIONS, KubeconfigOptions, client_of, credentials_of
+from app.commands.options import clear_errors, exit_with_error, loaded_settings, refuse_options, settings_options
+from app.commands.why.cluster import MissingRightsError, list_cluster, report
 from app.objects.decode import DecodeError
 from app.settings.settings import Settings
 from app.simulation.assumptions import Lack
@@ -25,15 +25,8 @@ from app.simulation.questions import MAX_ORDERS, QuestionCluster
 from app.simulation.raw_objects import RawObjects
 from app.wiring.engine import apply_partition, check_explained, for_simulations, simulated_kinds, simulated_schedulers
 from core.events import Kind
-from core.explaining.words import counted
 
 _SETTINGS: Final = ("kubernetes", "feature_gates", "scheduler_config")
-_CLUSTER_OPTIONS: Final = (
-    click.option("--kubeconfig", metavar="FILE", help="Kubeconfig file.  [default: as kubectl]"),
-    click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: its current context]"),
-    click.option("--as", "impersonated", metavar="USER", help="User to impersonate."),
-    click.option("--as-group", "groups", multiple=True, metavar="GROUP", help="Group to impersonate. Can be repeated."),
-)
 orders_option: Final = click.option(
     "--orders",
     type=click.IntRange(1, MAX_ORDERS),
@@ -41,13 +34,13 @@ orders_option: Final = click.option(
     show_default=True,
     help="In how many orders pods arrive and ties are broken. The first one is the same each time.",
 )
-QUESTION_OPTIONS: Final = (*SOURCE_OPTIONS, *_CLUSTER_OPTIONS)
+QUESTION_OPTIONS: Final = (*SOURCE_OPTIONS, *KUBECONFIG_OPTIONS)
 NODES_OPTIONS: Final = (
     click.argument("nodes", nargs=-1, metavar="[NODE]..."),
     click.option("--selector", "-l", default="", metavar="LABELS", help="Nodes with these labels, as for kubectl."),
     click.option("--zone", default="", metavar="ZONE", help="Nodes of this zone."),
 )
-_OF_KUBECONFIG: Final = frozenset({"kubeconfig", "context", "impersonated", "groups", "dry_run_create"})
+_OF_KUBECONFIG: Final = frozenset({*KubeconfigOptions.__annotations__, "dry_run_create"})
 OF_ITS_OWN_CLUSTER: Final = frozenset({"config", *_SETTINGS, *Source.__annotations__, *_OF_KUBECONFIG})
 """Options that are not for a running service."""
 _UNNAMED: Final = frozenset({"nodes", "of", "manifests"})
@@ -55,14 +48,10 @@ _UNNAMED: Final = frozenset({"nodes", "of", "manifests"})
 _MANIFEST: Final = re.compile(r"\Amanifests\[\d+\]\.?")
 
 
-class QuestionSource(Source):
+class QuestionSource(Source, KubeconfigOptions):
     """The values of QUESTION_OPTIONS, and of the settings."""
 
     config: Path | None
-    kubeconfig: str | None
-    context: str | None
-    impersonated: str | None
-    groups: tuple[str, ...]
 
 
 class NodesSource(QuestionSource):
@@ -105,7 +94,7 @@ def load(options: QuestionSource, kinds: Collection[Kind] = (), creator: Creator
     raw = RawObjects()
     required = (*simulated_kinds(settings), *kinds)
     if options["demo"] or options["snapshot"] is not None:
-        _refuse_cluster_options()
+        refuse_options(_OF_KUBECONFIG, "for a kubeconfig, not for a dump")
         cluster, lacks = load_dump(settings, options), list[Lack]()
         take_items(cluster.items, raw)
     else:
@@ -124,26 +113,19 @@ def load(options: QuestionSource, kinds: Collection[Kind] = (), creator: Creator
     )
 
 
-def _refuse_cluster_options() -> None:
-    for option in given_options(_OF_KUBECONFIG):
-        raise click.UsageError(f"{option} is for a kubeconfig, not for a dump.")
-
-
 async def _listed(
     options: QuestionSource, kinds: Sequence[Kind], settings: Settings, raw: RawObjects
 ) -> tuple[Cluster, list[Lack]]:
     """List the cluster of a kubeconfig. Raises ApiError, CredentialsError, MissingRightsError."""
     try:
-        credentials = await asyncio.to_thread(load_credentials, options["kubeconfig"], options["context"])
+        credentials = await credentials_of(options)
     except ConfigurationError as error:
         raise ConfigurationError(f"{error}; instead of a kubeconfig, take --snapshot FILE or --demo") from None
-    client = ApiClient(credentials, Impersonation(options["impersonated"] or "", options["groups"]))
+    client = client_of(credentials, options)
     try:
         cluster = await list_cluster(client, [*dict.fromkeys(kinds)], settings, raw.take)
         lacks = [*await take_listed(client, OF_OWNERS, raw)]
     finally:
         await client.close()
-    states = [state for state in cluster.freshness.states if state.synced and state.objects]
-    listed = ", ".join(f"{state.objects:,} {state.plural}" for state in states) or counted(0, "object")
-    print_line(f"Listed {listed} of {credentials.server}", err=True)
+    report(cluster, credentials.server)
     return cluster, lacks

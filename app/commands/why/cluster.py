@@ -11,6 +11,7 @@ import msgspec
 
 from app.api_server.client import ApiClient, StatusError
 from app.commands.dump import Cluster
+from app.commands.output import print_line
 from app.feeds.freshness import Freshness, ResourceState
 from app.feeds.objects import BulkLoads, ObjectReader, Unreadable
 from app.feeds.release import ReleaseTracker, fetch_version
@@ -20,6 +21,7 @@ from app.objects.resources import RESOURCES
 from app.process.logs import one_line
 from app.settings.settings import Settings
 from core.events import ClusterEvent, Kind
+from core.explaining.words import counted
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -118,6 +120,13 @@ async def list_cluster(
         with suppress(StatusError, DecodeError):  # the API server reports none
             release.take(await fetch_version(client), "server")
     return Cluster(mirror, release, Freshness(states, float("inf"), time.monotonic))
+
+
+def report(cluster: Cluster, server: str) -> None:
+    """Say on standard error what was listed."""
+    states = [state for state in cluster.freshness.states if state.synced and state.objects]
+    listed = ", ".join(f"{state.objects:,} {state.plural}" for state in states) or counted(0, "object")
+    print_line(f"Listed {listed} of {server}", err=True)
 
 
 async def _list_any_version(client: ApiClient, state: ResourceState, mirror: ClusterMirror, seen: Seen) -> None:

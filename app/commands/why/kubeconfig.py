@@ -1,35 +1,30 @@
 """An explanation with the caller's kubeconfig: by a service of the cluster, or of the cluster as it is listed."""
 
-import asyncio
 from collections.abc import Callable
-from typing import Final, TypedDict
+from typing import Final
 
 import click
 
-from app.api_server.client import ApiClient, ApiError, Impersonation
-from app.api_server.credentials import Credentials, load_credentials
+from app.api_server.client import ApiError
+from app.api_server.credentials import Credentials
 from app.commands.admin_client import Access, CannotAskError, read_token
 from app.commands.dump import explainer_of
 from app.commands.inquiry import Inquiry, explanation_of, taken
+from app.commands.kubeconfig import KUBECONFIG_OPTIONS, KubeconfigOptions, client_of, credentials_of
 from app.commands.output import print_line, print_lines
-from app.commands.why.cluster import MissingRightsError, list_cluster
+from app.commands.why.cluster import MissingRightsError, list_cluster, report
 from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, find_service
 from app.explain.explainer import Explanation
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
 from app.verbs.request import RecentPods
 from app.wiring.engine import create_profile, judged_kinds
-from core.explaining.words import counted
 from core.objects.groups import SchedulingGroup
 
 
-class ClusterOptions(TypedDict):
+class ClusterOptions(KubeconfigOptions):
     """The values of CLUSTER_OPTIONS."""
 
-    kubeconfig: str | None
-    context: str | None
-    impersonated: str | None
-    groups: tuple[str, ...]
     service: str | None
     local: bool
     admin_port: int
@@ -37,10 +32,7 @@ class ClusterOptions(TypedDict):
 
 
 CLUSTER_OPTIONS: Final = (
-    click.option("--kubeconfig", metavar="FILE", help="Kubeconfig file.  [default: as kubectl]"),
-    click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: its current context]"),
-    click.option("--as", "impersonated", metavar="USER", help="User to impersonate."),
-    click.option("--as-group", "groups", multiple=True, metavar="GROUP", help="Group to impersonate. Can be repeated."),
+    *KUBECONFIG_OPTIONS,
     click.option(
         "--service", metavar="[NAMESPACE/]NAME", help="Service of Kindred to call.  [default: the installed one]"
     ),
@@ -71,9 +63,9 @@ async def explanation_of_cluster(
 
     Raises ApiError, CredentialsError, MissingRightsError, RejectedError, CannotAskError and ExplainError.
     """
-    credentials = await asyncio.to_thread(load_credentials, options["kubeconfig"], options["context"])
+    credentials = await credentials_of(options)
     inquiry = inquiry_of(credentials.namespace or "default")
-    client = ApiClient(credentials, Impersonation(options["impersonated"] or "", options["groups"]))
+    client = client_of(credentials, options)
     try:
         if not options["local"]:
             own = await _own_token(credentials) if options["send_token"] else ""
@@ -84,9 +76,7 @@ async def explanation_of_cluster(
                 return response
         kinds = (*judged_kinds(settings, create_profile(settings)), SchedulingGroup)
         cluster = await list_cluster(client, kinds, settings)
-        states = [state for state in cluster.freshness.states if state.synced and state.objects]
-        listed = ", ".join(f"{state.objects:,} {state.plural}" for state in states) or counted(0, "object")
-        print_line(f"Listed {listed} of {credentials.server}", err=True)
+        report(cluster, credentials.server)
         return await explanation_of(explainer_of(settings, cluster, RecentPods(), LongWork()), inquiry)
     finally:
         await client.close()
