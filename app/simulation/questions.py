@@ -183,6 +183,7 @@ class RemovalQuestion(NodesQuestion, frozen=True, kw_only=True):
     name = "removal"
     tries: Annotated[int, msgspec.Meta(ge=0)] = 200
     """How many nodes the search for a set that can go together tries. 0: none."""
+    orders: Orders = 3
 
     def ask(self, cluster: QuestionCluster) -> Running[RemovalResponse]:
         """Begin. Raises QuestionError."""
@@ -190,8 +191,8 @@ class RemovalQuestion(NodesQuestion, frozen=True, kw_only=True):
         return Running(self._steps(cluster, nodes), len(nodes or cluster.mirror.nodes.slots))
 
     def _steps(self, cluster: QuestionCluster, nodes: Sequence[str]) -> Steps[RemovalResponse]:
-        removal = yield from remove_each(cluster.basis(1), nodes, tries=self.tries)
-        return removal_response(removal, cluster.assumed(1))
+        removal = yield from remove_each(cluster.basis(self.orders), nodes, tries=self.tries)
+        return removal_response(removal, cluster.assumed(self.orders))
 
 
 class CapacityQuestion(Question, frozen=True, kw_only=True):

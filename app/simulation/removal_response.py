@@ -14,7 +14,7 @@ class RemovalResponse(msgspec.Struct, frozen=True):
     nodes: Sequence[NodeRemoval]
     """In the order of the names."""
     together: Sequence[str]
-    """Nodes that could all go, as far as a greedy search found them."""
+    """Nodes that could all go at once, in every order, as far as a greedy search found them."""
     saved: Mapping[str, int]
     """cpu in millicores and memory in bytes, which these nodes offer."""
     assumed: Assumptions

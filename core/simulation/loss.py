@@ -108,7 +108,7 @@ def _lost(
     with basis.mirror.fork(cache_follows=True) as fork:
         pods = [pod for name in names for pod in basis.mirror.pods_on(name)]
         leaving = leave(basis.mirror, fork, pods, basis.facts)
-        states = [*NodeState] if states_differ(leaving, images=images) else [NodeState.OUT]
+        states = states_of(leaving, images=images)
         savepoint = fork.savepoint()
         for state in states:
             found.append((yield from _in_state(basis, fork, names, state, leaving)))
@@ -139,13 +139,14 @@ def any_images(mirror: ClusterMirror) -> bool:
     return any(node.images for _, node in mirror.nodes)
 
 
-def states_differ(leaving: Sequence[Leaving], *, images: bool) -> bool:
-    """Return whether a rule tells a node that is out from a removed one, for the pods that come again.
+def states_of(leaving: Sequence[Leaving], *, images: bool) -> list[NodeState]:
+    """Return the states of nodes to be tried: one if no rule tells the two apart, for the pods that come again.
 
     Scores of images (`images`: see `any_images`) have the number of all nodes in them, hard topology spread counts the
     domains of nodes that are out, and a pod that tolerates the taints fits there.
     """
-    return images or any(_has_own_rules(each.again.pod) for each in leaving if each.again is not None)
+    differ = images or any(_has_own_rules(each.again.pod) for each in leaving if each.again is not None)
+    return [*NodeState] if differ else [NodeState.OUT]
 
 
 def _has_own_rules(pod: Pod) -> bool:

@@ -1,10 +1,12 @@
 """Nodes that could go: each by itself, and the largest set that a greedy search finds.
 
-A node may go if every pod on it that must stay in the cluster is placed elsewhere, while the node is out and after it
-is removed (core/simulation/lost_nodes.py), and if no budget, annotation or bare pod keeps it. No pod comes back to it.
+A node may go if every pod on it that must stay in the cluster is placed elsewhere, in every order of arrival and of
+ties, while the node is out and after it is removed (core/simulation/lost_nodes.py), and if no budget, annotation or
+bare pod keeps it. No pod comes back to it.
 
-Most nodes need no simulation. A pod without rules about other nodes surely has a place if it fits more nodes than there
-are pods that move, as each of these takes room on one node.
+Most nodes need no simulation. A pod without rules about other nodes surely has a place, in every order, if it fits more
+nodes than there are pods that move, as each of these takes room on one node. Of a node that is simulated, orders are
+tried until one has places for all its pods and another has not, or until a pod is found that no order can help.
 
 Source: kubernetes/autoscaler cluster-autoscaler/simulator/drainability/rules (bare pods, local storage, safe-to-evict,
 budgets) and --expendable-pods-priority-cutoff; sigs.k8s.io/karpenter pkg/controllers/disruption (do-not-disrupt).
@@ -26,11 +28,11 @@ from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.scheduling_cycle import filter_nodes
 from core.simulation.drain import TWO_BUDGETS, covering_budgets
 from core.simulation.facts import Facts, Leaving, bring_claims, leave
-from core.simulation.loss import any_images, states_differ
+from core.simulation.loss import any_images, states_of
 from core.simulation.lost_nodes import NodeState, cordoned, known, lose
-from core.simulation.moves import Basis, Rejected, rejected
-from core.simulation.orders import FIRST, arrival
-from core.simulation.placing import DEFAULT_SCHEDULER, Outcome, Steps, alike
+from core.simulation.moves import Basis, Rejected, rejected, run_orders
+from core.simulation.orders import FIRST, Chance, arrival
+from core.simulation.placing import DEFAULT_SCHEDULER, Outcome, Steps, alike, may_be_helped
 
 EXPENDABLE: Final = -10
 """Pods of a lower priority need no other place (Cluster Autoscaler's default)."""
@@ -45,17 +47,23 @@ class NodeRemoval(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a node could go, with all others as they are."""
 
     node: str
-    can_go: bool
+    goes: Chance
+    """In how many of the orders all its pods find other places, with the node in either state."""
     pods: int = 0
     """Its pods that must find another place."""
     pod: str = ""
-    """NAMESPACE/NAME of the pod in the way."""
+    """NAMESPACE/NAME of the pod in the way, in the first order in which one is."""
     why: str = ""
     """The rule about that pod, if one keeps it where it is."""
     rejected: Rejected | None = None
     """Why that pod finds no other place."""
     state: NodeState = NodeState.OUT
     """The state of the node in which it finds none."""
+
+    @property
+    def can_go(self) -> bool:
+        """Whether all its pods find other places in every order."""
+        return self.goes is Chance.ALWAYS
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,9 +72,9 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
     nodes: Sequence[NodeRemoval]
     """In the order of the names."""
     together: Sequence[str] = ()
-    """Nodes that could all go, in the order in which the search took them. Another set may be larger.
+    """Nodes that could all go at once, in the order in which the search took them. Another set may be larger.
 
-    The search places their pods while all of them are out, and not once more after they are removed.
+    All their pods find other places in every order, while all these nodes are out, and after all are removed.
     """
     saved: Mapping[str, int] = {}
     """cpu in millicores and memory in bytes, which these nodes offer."""
@@ -76,6 +84,15 @@ class _Fits(NamedTuple):
     pod: Pod
     nodes: int
     """How many nodes it fits now."""
+
+
+class _InTheWay(NamedTuple):
+    """A pod without another place, in one order."""
+
+    outcome: Outcome
+    state: NodeState
+    is_certain: bool
+    """It has none in any order."""
 
 
 class _Movers(NamedTuple):
@@ -98,7 +115,7 @@ def remove_each(basis: Basis, names: Iterable[str] = (), *, tries: int = 0, fail
     for name in chosen:
         found.append((yield from each.judged(name)))  # noqa: PERF401  # no comprehension may yield
     may_go = [found_of.node for found_of in found if found_of.can_go]
-    together = yield from _together(basis, may_go, tries, failures)
+    together = yield from _surely_together(basis, (yield from _together(basis, may_go, tries, failures)))
     saved: Counter[str] = Counter()
     for name in together:
         allocatable = known(basis.mirror, name).allocatable
@@ -122,11 +139,11 @@ class _Each:
         known(self._mirror, name)
         movers = movers_of(self._basis, self._mirror.pods_on(name), Counter())
         if movers.in_the_way is not None:
-            return NodeRemoval(node=name, can_go=False, pod=movers.in_the_way.full_name, why=movers.why)
+            return NodeRemoval(node=name, goes=Chance.NEVER, pod=movers.in_the_way.full_name, why=movers.why)
         number = len(movers.pods)
         if not number or (yield from self._surely_fit(name, movers.pods)):
             yield
-            return NodeRemoval(node=name, can_go=True, pods=number)
+            return NodeRemoval(node=name, goes=Chance.ALWAYS, pods=number)
         return (yield from self._simulated(name, movers.pods))
 
     def _surely_fit(self, name: str, pods: Sequence[Pod]) -> Steps[bool]:
@@ -185,21 +202,45 @@ class _Each:
         return int(np.count_nonzero(verdicts.codes == 0))
 
     def _simulated(self, name: str, pods: Sequence[Pod]) -> Steps[NodeRemoval]:
+        stays: _InTheWay | None = None
+        fits = False
         with self._mirror.fork(cache_follows=True) as fork:
-            leaving = leave_node(self._basis, fork, name, pods)
-            states = [*NodeState] if states_differ(leaving, images=self._images) else [NodeState.OUT]
-            for state in states:
-                savepoint = fork.savepoint()
-                lose(self._mirror, fork, [name], state, cordoned)
-                over = yield from placed_elsewhere(self._basis, fork, leaving, [name])
-                fork.revert_to(savepoint)
-                if over is not None:
-                    pod = next(each.pod for each in leaving if each.again and each.again.pod.uid == over.pod.uid)
-                    why = rejected(over)
-                    return NodeRemoval(
-                        node=name, can_go=False, pods=len(pods), pod=pod.full_name, rejected=why, state=state
-                    )
-        return NodeRemoval(node=name, can_go=True, pods=len(pods))
+            leaving = leave_nodes(self._basis, fork, [name], pods)
+            for order in range(self._basis.orders):
+                found = yield from self._in_the_way(fork, name, leaving, order)
+                fits |= found is None
+                stays = stays or found
+                if stays is not None and (fits or stays.is_certain):
+                    break
+        if stays is None:
+            return NodeRemoval(node=name, goes=Chance.ALWAYS, pods=len(pods))
+        over = stays.outcome
+        return NodeRemoval(
+            node=name,
+            goes=Chance.SOMETIMES if fits else Chance.NEVER,
+            pods=len(pods),
+            pod=next(each.pod.full_name for each in leaving if each.again and each.again.pod.uid == over.pod.uid),
+            rejected=rejected(over),
+            state=stays.state,
+        )
+
+    def _in_the_way(self, fork: Fork, name: str, leaving: Sequence[Leaving], order: int) -> Steps[_InTheWay | None]:
+        """Return the pod that finds no other place in an order, in the first state in which one finds none.
+
+        Of the pods that leave together, each that is placed leaves the others less room. So one that fits nowhere
+        before any of them is placed never fits, unless it needs others beside it.
+        """
+        savepoint = fork.savepoint()
+        for state in states_of(leaving, images=self._images):
+            lose(self._mirror, fork, [name], state, cordoned)
+            emptied = fork.savepoint()
+            over = yield from placed_elsewhere(self._basis, fork, leaving, [name], order)
+            fork.revert_to(emptied)
+            is_certain = over is not None and not may_be_helped(over.pod) and not self._count(over.pod)
+            fork.revert_to(savepoint)
+            if over is not None:
+                return _InTheWay(over, state, is_certain)
+        return None
 
 
 def movers_of(basis: Basis, pods: Sequence[Pod], charged: Counter[str]) -> _Movers:
@@ -244,28 +285,29 @@ def _budget_in_the_way(mirror: ClusterMirror, pod: Pod, charged: Counter[str]) -
     return ""
 
 
-def leave_node(basis: Basis, fork: Fork, name: str, pods: Sequence[Pod]) -> list[Leaving]:
-    """Suppose that all pods have left a node. Return those that must go elsewhere."""
+def leave_nodes(basis: Basis, fork: Fork, names: Sequence[str], pods: Sequence[Pod]) -> list[Leaving]:
+    """Suppose that all pods have left some nodes. Return `pods`, those that must go elsewhere."""
     moving = {pod.uid for pod in pods}
-    leaving = leave(basis.mirror, fork, basis.mirror.pods_on(name), basis.facts)
-    found = [each for each in leaving if each.pod.uid in moving]
+    gone = [pod for name in names for pod in basis.mirror.pods_on(name)]
+    found = [each for each in leave(basis.mirror, fork, gone, basis.facts) if each.pod.uid in moving]
     bring_claims(basis.mirror, fork, found)
     return found
 
 
 def placed_elsewhere(
-    basis: Basis, fork: Fork, leaving: Sequence[Leaving], barred: Sequence[str]
+    basis: Basis, fork: Fork, leaving: Sequence[Leaving], barred: Sequence[str], order: int
 ) -> Steps[Outcome | None]:
     """Place pods on other nodes. Return the first that finds no place, or None: all are placed."""
-    queue = arrival((pod for each in leaving if (pod := each.coming) is not None), FIRST)
-    outcomes = yield from basis.placing(fork, FIRST, barred=barred).place(queue)
+    queue = arrival((pod for each in leaving if (pod := each.coming) is not None), order)
+    outcomes = yield from basis.placing(fork, order, barred=barred).place(queue)
     return next((each for each in outcomes if not each.is_placed), None)
 
 
 def _together(basis: Basis, names: Sequence[str], tries: int, failures: int) -> Steps[list[str]]:
     """Take nodes one after the other, those whose pods request least first, while their pods find other places.
 
-    A node to which pods have moved stays. Budgets count over all nodes, as if they went at once.
+    They are placed in the first order. A node to which pods have moved stays. Budgets count over all nodes, as if they
+    went at once.
     """
     mirror, left, taken = basis.mirror, failures, list[str]()
     charged: Counter[str] = Counter()
@@ -281,9 +323,9 @@ def _together(basis: Basis, names: Sequence[str], tries: int, failures: int) -> 
             savepoint = fork.savepoint()
             over: object = movers.in_the_way
             if over is None:
-                leaving = leave_node(basis, fork, name, movers.pods)
+                leaving = leave_nodes(basis, fork, [name], movers.pods)
                 lose(mirror, fork, [name], NodeState.OUT, cordoned)
-                over = yield from placed_elsewhere(basis, fork, leaving, [*taken, name])
+                over = yield from placed_elsewhere(basis, fork, leaving, [*taken, name], FIRST)
             if over is None:
                 taken.append(name)
                 charged, filled, left = charged_here, frozenset(pod.node_name for pod in fork.placed), failures
@@ -291,6 +333,40 @@ def _together(basis: Basis, names: Sequence[str], tries: int, failures: int) -> 
                 fork.revert_to(savepoint)
                 left -= 1
     return taken
+
+
+def _surely_together(basis: Basis, names: list[str]) -> Steps[list[str]]:
+    """Leave out nodes until all pods of the others have other places in every order, when these go at once.
+
+    Where pods find none, the later half of their nodes is left out: one alone may make room enough.
+    """
+    while names:
+        over = yield from _without_places(basis, names)
+        if not over:
+            break
+        failing = [name for name in names if name in over]
+        left_out = {*failing[len(failing) // 2 :]}
+        names = [name for name in names if name not in left_out]
+    return names
+
+
+def _without_places(basis: Basis, names: Sequence[str]) -> Steps[set[str]]:
+    """Return the nodes with pods that find no other place in some order, in the first state with such pods."""
+    mirror, over = basis.mirror, set[str]()
+    with mirror.fork(cache_follows=True) as fork:
+        pods = [pod for name in names for pod in movers_of(basis, mirror.pods_on(name), Counter()).pods]
+        leaving = leave_nodes(basis, fork, names, pods)
+        savepoint = fork.savepoint()
+        for state in states_of(leaving, images=any_images(mirror)):
+            lose(mirror, fork, names, state, cordoned)
+            found = yield from run_orders(basis, fork, leaving, barred=names)
+            fork.revert_to(savepoint)
+            for each in leaving:
+                if each.coming is not None and found[each.coming.uid].placed is not Chance.ALWAYS:
+                    over.add(each.pod.node_name)
+            if over:
+                break
+    return over
 
 
 def _requested(mirror: ClusterMirror, name: str) -> float:

@@ -131,9 +131,10 @@ export function removalOutcome(cluster, { nodes, together, saved, assumed }) {
   ]);
   const all = new Set(together);
   const rows = [];
-  for (const { node, can_go: can, pod, why, rejected, state } of nodes) {
+  for (const { node, goes, pod, why, rejected, state } of nodes) {
+    const can = goes === "always";
     const removed = state === "removed" ? " once the node is removed" : "";
-    const text = rejected ? `no other place${removed}: ${rejectedText(rejected)}` : why;
+    const text = rejected ? `${chanceText(rejected, goes)}${removed}: ${rejectedText(rejected)}` : why;
     layer.set(node, can ? Number(!all.has(node)) : 2, can ? "" : `: ${pod}: ${text}`);
     if (can) layer.add(node);
     else rows.push([node, pod, text]);
@@ -244,10 +245,19 @@ function goingOf({ move, round = 0, stays = false, blocked = "", budgets = [] })
 /** @param {DrainedPod["move"]} move */
 function unplacedText({ rejected, placed }) {
   if (!rejected) return "back to a node that is out: it tolerates the taints there";
+  return `${chanceText(rejected, placed)}: ${rejectedText(rejected)}`;
+}
+
+/**
+ * In how many orders there is a place, in a few words.
+ * @param {Rejected} rejected
+ * @param {DrainedPod["move"]["placed"]} placed
+ */
+function chanceText({ fate }, placed) {
+  if (placed !== "never") return "a place in some orders";
   /** @type {Record<string, string>} */
-  const chances = { unknown: "not known", byPreemption: "a place only by preemption" };
-  const chance = placed === "never" ? "no place" : "a place in some orders";
-  return `${chances[rejected.fate] ?? chance}: ${rejectedText(rejected)}`;
+  const fates = { unknown: "not known", denied: "not made again", byPreemption: "a place only by preemption" };
+  return fates[fate] ?? "no place";
 }
 
 /** @param {Rejected} rejected */

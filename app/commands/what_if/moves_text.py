@@ -11,13 +11,19 @@ from core.simulation.placing import Fate
 _MAX_NAMES = 2
 _MAX_REASONS = 3
 _MAX_GROUPS = 5
+_FATES = {
+    Fate.UNKNOWN: "not known",
+    Fate.DENIED: "not made again",
+    Fate.BY_PREEMPTION: "a place only by preemption",
+}
 
 
 def without_place_text(moves: Sequence[Move], *, wide: bool) -> Iterator[Line]:
     """Yield the pods that find no place in some order, those of one owner with one reason together."""
     groups: dict[tuple[str, str, str], list[Move]] = {}
     for move in moves:
-        groups.setdefault((move.owner, chance_text(move), why_text(move)), []).append(move)
+        chance = "back to a node that is out" if move.returns else chance_text(move.rejected, move.placed)
+        groups.setdefault((move.owner, chance, why_text(move)), []).append(move)
     visible = [*groups.items()] if wide else [*groups.items()][:_MAX_GROUPS]
     for (owner, chance, why), alike in visible:
         names = [each.pod for each in alike]
@@ -29,17 +35,11 @@ def without_place_text(moves: Sequence[Move], *, wide: bool) -> Iterator[Line]:
         yield f"  ... and {counted(len(groups) - len(visible), 'more group')}, see -o wide"
 
 
-def chance_text(move: Move) -> str:
-    """Return in how many orders a pod finds a place, in a few words."""
-    if move.returns:
-        return "back to a node that is out"
-    if move.rejected is not None and move.rejected.fate is Fate.UNKNOWN:
-        return "not known"
-    if move.rejected is not None and move.rejected.fate is Fate.DENIED:
-        return "not made again"
-    if move.rejected is not None and move.rejected.fate is Fate.BY_PREEMPTION:
-        return "a place only by preemption"
-    return "no place" if move.placed is Chance.NEVER else "a place in some orders"
+def chance_text(rejected: Rejected | None, placed: Chance) -> str:
+    """Return in how many orders there is a place, in a few words."""
+    if placed is not Chance.NEVER:
+        return "a place in some orders"
+    return "no place" if rejected is None else _FATES.get(rejected.fate, "no place")
 
 
 def why_text(move: Move) -> str:

@@ -11,13 +11,14 @@ from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.dry_run_create import CreatingSource, creator_of, dry_run_create_option
-from app.commands.what_if.moves_text import rejected_text
+from app.commands.what_if.moves_text import chance_text, rejected_text
 from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
 from app.commands.what_if.source import (
     NODES_OPTIONS,
     QUESTION_OPTIONS,
     NodesSource,
     clear_question_errors,
+    orders_option,
     question_settings,
 )
 from app.simulation.questions import RemovalQuestion
@@ -35,6 +36,7 @@ class Options(NodesSource, QuestionOptions, CreatingSource):
     """All options of the command."""
 
     tries: int
+    orders: int
     output: OutputFormat
 
 
@@ -47,6 +49,7 @@ class Options(NodesSource, QuestionOptions, CreatingSource):
     show_default=True,
     help="How many nodes the search for a set that can go together tries; 0: none.",
 )
+@orders_option
 @output_option(NO_NAMES)
 @dry_run_create_option
 @with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
@@ -55,11 +58,16 @@ def removal_command(**options: Unpack[Options]) -> None:
 
     Each node goes by itself; then a greedy search looks for nodes that can all go. Without NODE, -l and --zone, all
     nodes are tried. Reads a dump (--snapshot, --demo), asks a running service (--server), or lists the cluster of a
-    kubeconfig. Ends with 0 if each chosen node could go, or without a choice any node; 1 if not; 2 for errors.
+    kubeconfig. Ends with 0 if each chosen node could go in every order, or without a choice any node; 1 if not; 2 for
+    errors.
     """
     with clear_question_errors():
         question = RemovalQuestion(
-            nodes=[*options["nodes"]], selector=options["selector"], zone=options["zone"], tries=options["tries"]
+            nodes=[*options["nodes"]],
+            selector=options["selector"],
+            zone=options["zone"],
+            tries=options["tries"],
+            orders=options["orders"],
         )
         response = response_to(options, question, "Removing", RemovalResponse, creator_of(options))
     print_output(options["output"], response, partial(removal_text, response))
@@ -98,4 +106,4 @@ def _why(removal: NodeRemoval) -> str:
     if removal.rejected is None:
         return removal.why
     removed = " once the node is removed" if removal.state is NodeState.REMOVED else ""
-    return f"no other place{removed}: {rejected_text(removal.rejected)}"
+    return f"{chance_text(removal.rejected, removal.goes)}{removed}: {rejected_text(removal.rejected)}"

@@ -1,7 +1,8 @@
 """Nodes that could go: what keeps one, proofs without a simulation, and sets of nodes."""
 
 import dataclasses
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from itertools import product
 from typing import Final
 
 import pytest
@@ -10,15 +11,16 @@ from hypothesis import strategies as st
 
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.mirror.fork import ForkError
+from core.mirror.fork import Fork, ForkError
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.simulation import removal
 from core.simulation.drain import TWO_BUDGETS
-from core.simulation.facts import UNMANAGED, MirrorFacts, PodFacts
-from core.simulation.lost_nodes import NodeState
+from core.simulation.facts import UNMANAGED, MirrorFacts, PodFacts, leave
+from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis
-from core.simulation.placing import Fate, finished
+from core.simulation.orders import Chance, arrival
+from core.simulation.placing import Fate, Placing, finished
 from core.simulation.removal import BUDGET, DO_NOT_DISRUPT, LOCAL_DATA, NOT_SAFE, Removal, remove_each
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of
@@ -31,11 +33,17 @@ NOTHING_MORE: Final = Known()
 
 
 def removed(
-    mirror: ClusterMirror, *names: str, facts: MirrorFacts = NOTHING_MORE, most: int = 0, failures: int = 20
+    mirror: ClusterMirror,
+    *names: str,
+    facts: MirrorFacts = NOTHING_MORE,
+    most: int = 0,
+    failures: int = 20,
+    orders: int = 1,
 ) -> Removal:
     """Ask; nothing is left of it."""
     before = mirror.dump(), mirror.generation
-    found = finished(remove_each(Basis(mirror, schedulers(mirror), facts), names, tries=most, failures=failures))
+    basis = Basis(mirror, schedulers(mirror), facts, orders)
+    found = finished(remove_each(basis, names, tries=most, failures=failures))
     assert (mirror.dump(), mirror.generation) == before
     assert audit(mirror) == []
     return found
@@ -141,6 +149,54 @@ def test_pods_that_are_attracted_to_each_other_need_one_zone_for_all_of_them() -
     assert towards.can_go
 
 
+def contended(small: str, large: str) -> ClusterMirror:
+    """Return a cluster in which the pods of n1 find places only if the larger one comes before the smaller one."""
+    nodes = node("n1", cpu=3), node("n2", cpu=2), node("n3", cpu=1)
+    return mirror_of(*nodes, replica("s", small).on("n1"), replica("l", large, cpu=2).on("n1"))
+
+
+@pytest.mark.parametrize(("small", "large"), [("b", "a"), ("a", "b")], ids=["first order fits", "first order does not"])
+def test_a_node_whose_pods_find_places_in_some_orders_goes_sometimes(small: str, large: str) -> None:
+    mirror = contended(small, large)
+    (alone,) = removed(mirror, "n1").nodes
+    assert alone.goes is (Chance.ALWAYS if large < small else Chance.NEVER)
+    found = removed(mirror, "n1", orders=9, most=9)
+    (of_node,) = found.nodes
+    assert (of_node.goes, of_node.can_go, of_node.pod) == (Chance.SOMETIMES, False, "default/l")
+    assert found.together == []
+
+
+def placings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list of the orders in which pods are placed, from now on."""
+    seen: list[int] = []
+    made = Basis.placing
+
+    def placing(basis: Basis, fork: Fork, order: int, *, barred: Iterable[str] = ()) -> Placing:
+        seen.append(order)
+        return made(basis, fork, order, barred=barred)
+
+    monkeypatch.setattr(Basis, "placing", placing)
+    return seen
+
+
+def test_no_order_is_tried_that_cannot_change_what_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = placings(monkeypatch)
+    (hopeless,) = removed(mirror_of(node("n1"), node("n2", cpu=1), replica("r", cpu=2).on("n1")), "n1", orders=9).nodes
+    assert (hopeless.goes, seen) == (Chance.NEVER, [0])  # it fits nowhere, whichever pods come before it
+    seen.clear()
+    removed(contended("a", "b"), "n1", orders=100)
+    assert len(seen) < 20  # until one order fits, and not all of them
+
+
+def test_nodes_go_together_only_if_their_pods_have_places_in_every_order() -> None:
+    nodes = node("n1"), node("n2", cpu=8), node("n3"), node("n4", cpu=1)
+    mirror = mirror_of(*nodes, replica("s", "b").on("n1"), replica("l", "a", cpu=2).on("n2"))
+    assert list(removed(mirror, "n1", "n2", most=9).together) == ["n2", "n1"]
+    found = removed(mirror, "n1", "n2", most=9, orders=9)
+    assert [each.goes for each in found.nodes] == [Chance.ALWAYS, Chance.ALWAYS]
+    assert list(found.together) == ["n1"]  # the pod of n1 may take the only place for that of n2
+
+
 _A: Final = labelled(app="web")
 TEMPLATES: Final[Sequence[PodBuilder]] = (
     replica("t"),
@@ -176,11 +232,35 @@ def named(template: PodBuilder, name: str) -> PodBuilder:
 @given(clusters())
 def test_what_is_proved_without_a_simulation_is_so(objects: list[NodeBuilder | PodBuilder]) -> None:
     mirror = mirror_of(*objects)
-    proved = {each.node: each.can_go for each in removed(mirror).nodes}
+    proved = {each.node: each.goes for each in removed(mirror, orders=3).nodes}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(removal._Each, "_surely_fit", _never)  # noqa: SLF001  # so that every node is simulated
-        simulated = {each.node: each.can_go for each in removed(mirror).nodes}
+        simulated = {each.node: each.goes for each in removed(mirror, orders=3).nodes}
     assert proved == simulated
+
+
+def _placed_by(basis: Basis, names: Sequence[str], order: int, state: NodeState) -> bool:
+    """Return whether all pods of some nodes find other places, in the most obvious way."""
+    mirror = basis.mirror
+    with mirror.fork(cache_follows=True) as fork:
+        pods = [pod for name in names for pod in mirror.pods_on(name)]
+        coming = [new for each in leave(mirror, fork, pods, basis.facts) if (new := each.coming) is not None]
+        lose(mirror, fork, names, state, cordoned)
+        steps = basis.placing(fork, order, barred=names).place(arrival(coming, order))
+        return all(each.is_placed for each in finished(steps))
+
+
+@settings(max_examples=tries(default=100, full=500))
+@given(clusters())
+def test_what_is_said_holds_in_every_order_and_state(objects: list[NodeBuilder | PodBuilder]) -> None:
+    mirror = mirror_of(*objects)
+    basis = Basis(mirror, schedulers(mirror), NOTHING_MORE, 4)
+    found = removed(mirror, orders=basis.orders, most=99)
+    for each in found.nodes:
+        fits = [all(_placed_by(basis, [each.node], order, state) for state in NodeState) for order in range(4)]
+        assert each.goes is (Chance.ALWAYS if all(fits) else Chance.SOMETIMES if any(fits) else Chance.NEVER)
+    for order, state in product(range(4), NodeState):
+        assert _placed_by(basis, found.together, order, state)
 
 
 def _never(_self: object, _name: str, _pods: object) -> Generator[None, None, bool]:

@@ -99,8 +99,8 @@ FAULTS: Final = (
     Fault(
         id="one-state-of-lost-nodes",
         breaks="Only nodes that are out are tried, and not removed ones.",
-        old="states = [*NodeState] if states_differ(leaving, images=images) else [NodeState.OUT]",
-        new="states = [NodeState.OUT]",
+        old="return [*NodeState] if differ else [NodeState.OUT]",
+        new="return [NodeState.OUT]",
         tests=("core/simulation/test_loss.py",),
     ),
     Fault(
@@ -204,8 +204,29 @@ FAULTS: Final = (
     Fault(
         id="pods-come-back-to-a-node-that-goes",
         breaks="A node may go whose pods come back to it because they tolerate its taints.",
-        old="basis.placing(fork, FIRST, barred=barred)",
-        new="basis.placing(fork, FIRST)",
+        old="outcomes = yield from basis.placing(fork, order, barred=barred)",
+        new="outcomes = yield from basis.placing(fork, order)",
+        tests=("core/simulation/test_removal.py",),
+    ),
+    Fault(
+        id="goes-in-the-first-order",
+        breaks="A node may go though its pods find places in some orders only.",
+        old="if stays is not None and (fits or stays.is_certain):",
+        new="if fits or stays.is_certain:",
+        tests=("core/simulation/test_removal.py",),
+    ),
+    Fault(
+        id="helped-pod-is-hopeless",
+        breaks="A node never goes though a pod that comes before may attract the one in its way.",
+        old="not may_be_helped(over.pod) and not self._count(over.pod)",
+        new="not self._count(over.pod)",
+        tests=("core/simulation/test_removal.py",),
+    ),
+    Fault(
+        id="together-in-the-first-order",
+        breaks="Nodes go together though their pods find places in some orders only.",
+        old="found[each.coming.uid].placed is not Chance.ALWAYS",
+        new="found[each.coming.uid].placed is Chance.NEVER",
         tests=("core/simulation/test_removal.py",),
     ),
     Fault(

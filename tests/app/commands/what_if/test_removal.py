@@ -41,15 +41,15 @@ def test_a_pod_may_keep_its_node(tmp_path: Path, pod: PodBuilder | Object, why: 
     path = dump(tmp_path, *NODES, pod, deployment())
     status, found = response("removal", "n1", "--snapshot", path)
     (removal,) = found["nodes"]
-    assert (status, removal["can_go"], removal["why"]) == (int(bool(why)), not why, why)
+    assert (status, removal["goes"], removal["why"]) == (int(bool(why)), "never" if why else "always", why)
 
 
-@pytest.mark.parametrize(("allowed", "can_go"), [(0, False), (1, True)])
-def test_a_budget_may_keep_a_node(tmp_path: Path, allowed: int, *, can_go: bool) -> None:
+@pytest.mark.parametrize(("allowed", "goes"), [(0, "never"), (1, "always")])
+def test_a_budget_may_keep_a_node(tmp_path: Path, allowed: int, goes: str) -> None:
     path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), deployment(), budget("web", allowed))
     _, found = response("removal", "n1", "--snapshot", path)
-    assert found["nodes"][0]["can_go"] == can_go
-    assert (not can_go) == ("shop/web" in found["nodes"][0]["why"])
+    assert found["nodes"][0]["goes"] == goes
+    assert (goes == "never") == ("shop/web" in found["nodes"][0]["why"])
 
 
 def test_a_pod_without_another_place_keeps_its_node(tmp_path: Path) -> None:
@@ -57,19 +57,28 @@ def test_a_pod_without_another_place_keeps_its_node(tmp_path: Path) -> None:
     result = ask("removal", "--snapshot", path)
     assert result.exit_code == 0  # n2 and n3 could go
     assert "2 of 3 nodes could go, each by itself: n2, n3." in result.stdout
-    assert "n1 shop/web-1a-x no other place: 0/2 nodes are available: 2 Insufficient cpu" in " ".join(
-        result.stdout.split()
-    )
+    assert "n1 shop/web-1a-x no place: 0/2 nodes are available: 2 Insufficient cpu" in " ".join(result.stdout.split())
 
 
 def test_what_can_go_together_and_what_it_saves(tmp_path: Path) -> None:
     pods = [replica(f"web-1a-{each}", f"n{each}", "2") for each in (1, 2, 3)]
     path = dump(tmp_path, *NODES, *pods, deployment(cpu="2"))
     _, found = response("removal", "--snapshot", path)
-    assert [each["can_go"] for each in found["nodes"]] == [True, True, True]
+    assert [each["goes"] for each in found["nodes"]] == ["always", "always", "always"]
     assert len(found["together"]) == 1  # 6 cpu need two nodes of 4
     assert found["saved"] == {"cpu": 4000, "memory": 8 * 1024**3}
     assert response("removal", "--tries", "0", "--snapshot", path)[1]["together"] == []
+
+
+def test_a_node_that_goes_in_some_orders_only_is_said_to_stay(tmp_path: Path) -> None:
+    nodes = [node("n1", cpu="3"), node("n2", cpu="2"), node("n3", cpu="1")]
+    pods = [replica("web-1a-s", "n1"), replica("db-1a-l", "n1", "2", of="db")]
+    path = dump(tmp_path, *nodes, *pods, deployment(), deployment("db", cpu="2"))
+    options = "removal", "n1", "--snapshot", path, "--orders"
+    assert response(*options, "1")[1]["nodes"][0]["goes"] == "always"
+    status, found = response(*options, "9")
+    assert (status, found["nodes"][0]["goes"], found["assumed"]["orders"]) == (1, "sometimes", 9)
+    assert "n1 shop/db-1a-l a place in some orders: 0/2 nodes" in " ".join(ask(*options, "9").stdout.split())
 
 
 @pytest.mark.parametrize(("nodes", "status"), [(("n2", "n3"), 0), (("n1", "n2"), 1), ((), 0)])
