@@ -12,7 +12,7 @@ from tests.browser.chromium import Browser
 from tests.browser.conftest import opened as opened_at
 from tests.browser.page import Page
 from tests.browser.served import in_thread
-from tests.browser.test_address import reopen
+from tests.browser.test_address import NEXT, PREVIOUS, go, reopen
 from tests.browser.test_demo_cluster import CONTRASTS
 from tests.builders import make_node, make_pod
 from tests.conformance.engine import load
@@ -181,6 +181,20 @@ def test_a_developer_asks_whether_40_more_replicas_fit(page: Page) -> None:
     page.responded("40 of the 40 that are asked for fit")
 
 
+def test_what_is_supposed_of_a_pod_is_said_not_to_count_for_its_replicas(page: Page) -> None:
+    opened(page)
+    page.browser.type("#pod-name", "shop/deploy/web")
+    page.browser.click("[data-add=remove]")  # and not said which
+    page.enter("#replicas", "3")
+    page.responded("3 of the 3 that are asked for fit")
+    assert 'What is supposed in "Question" does not count here' in page.text("#notes")
+    page.browser.click(".supposed button")
+    page.responded("No answer.", begins=True)  # what it asks about the pod itself: none of the Deployment is pending
+    page.enter("#replicas", "3")
+    page.responded("3 of the 3 that are asked for fit")
+    assert "does not count" not in page.text("#notes")
+
+
 def test_what_is_wrong_with_replicas_stands_beside_them(page: Page) -> None:
     opened(page)
     page.browser.type("#pod-name", "shop/deploy/web")
@@ -215,6 +229,65 @@ def test_a_drain_is_restored_from_the_address_and_left_again(page: Page) -> None
     page.responded("60 nodes in 3 zones", begins=True)
     assert page.text("#outcome") + page.text("#pods") == ""
     assert page.value(NODES) == ""
+
+
+def counting(page: Page) -> None:
+    """Count the questions that the page asks from now on."""
+    count = "path.startsWith('what-if/') && (window.asked += 1)"
+    page.value(
+        f"(() => {{ const old = fetch; window.asked = 0; "
+        f"window.fetch = (path, options) => {{ {count}; return old(path, options); }}; }})()"
+    )
+
+
+def test_going_back_shows_the_answer_again_and_asks_nothing(page: Page) -> None:
+    counting(page)
+    drain(page, "node35 node36")
+    page.responded(DRAINED, begins=True)
+    page.show_node("node25")
+    page.browser.click("#loss button")
+    page.responded("The cluster does not survive")
+    go(page, PREVIOUS)
+    page.responded(DRAINED, begins=True)
+    page.wait_for_details("node25")
+    assert (page.value("window.asked"), page.value(NODES)) == (2, "node35 node36")
+    go(page, PREVIOUS)
+    page.browser.until("document.querySelector('#details').hidden")
+    go(page, NEXT)
+    go(page, NEXT)
+    page.responded("The cluster does not survive")
+    assert page.value("window.asked") == 2
+
+
+def test_going_back_to_a_question_of_which_no_answer_is_kept_offers_to_ask_it(page: Page) -> None:
+    drain(page, "node35 node36")
+    page.responded(DRAINED, begins=True)
+    for label in ("topology.kubernetes.io/zone", "kubernetes.io/hostname", "example.com/rack"):
+        page.enter("#loss-by", label)
+        page.responded(f" of {label}")
+    counting(page)
+    go(page, 3 * PREVIOUS)
+    page.responded("This question was not asked again.")
+    assert page.text("#outcome") + page.text("#pods") == ""
+    assert page.value("window.asked") == 0
+    page.browser.click("#helps button")
+    page.responded(DRAINED, begins=True)
+
+
+def test_a_pod_that_the_api_server_refuses_is_not_made_again(page: Page) -> None:
+    page.value(
+        """(() => { const old = fetch; window.fetch = async (path, options) => {
+        const response = await old(path, options);
+        if (path !== 'what-if/drain') return response;
+        const told = await response.json();
+        const { move } = told.pods.find(each => each.move.pod === 'data/database-0');
+        const rejected = {fate: 'denied', nodes: 0, reasons: {}, victims: [], node: '', why: 'violates PodSecurity'};
+        Object.assign(move, {placed: 'never', node: '', nodes: {}, rejected});
+        return new Response(JSON.stringify(told)); }; })()"""
+    )
+    drain(page, "node35 node36")
+    page.responded("The drain of 2 nodes ends; 5 of 6 pods find a place.", begins=True)
+    assert "data/database-0: not made again: violates PodSecurity" in page.text("#outcome")
 
 
 def test_a_long_question_shows_its_time_and_is_cancelled(large_page: Page) -> None:

@@ -157,9 +157,10 @@ export function removalOutcome(cluster, { nodes, together, saved, assumed }) {
 
 /**
  * @param {Capacity} told
+ * @param {boolean} supposes whether the form has suppositions, which are of its own question
  * @returns {Outcome}
  */
-export function capacityOutcome({ of, requested, capacity, assumed }) {
+export function capacityOutcome({ of, requested, capacity, assumed }, supposes) {
   const { least, most, rejected, quota, pending_placed: before, pending_unplaced: unplaced } = capacity;
   const number = [...new Set([least, most])].map((each) => each.toLocaleString("en")).join(" to ");
   const wanted = requested === null ? " more" : ` of the ${requested.toLocaleString("en")} that are asked for`;
@@ -173,6 +174,7 @@ export function capacityOutcome({ of, requested, capacity, assumed }) {
     notes: [
       next && `The next one ${next}.`,
       pending ? `Before them, ${before} of ${counted(pending, "pending pod")} find a place.` : "",
+      supposes ? 'What is supposed in "Question" does not count here: the cluster is taken as it is.' : "",
     ].filter(Boolean),
     pods: [],
     top: [

@@ -56,6 +56,9 @@ let lost = ""; // the loss that is drawn; empty: the worst
 let looked = 0;
 let generation = -1; // of the mirror, as the service last said
 let surveyed = 0;
+const MOST_KEPT = 3; // one of a large cluster has some hundred megabytes
+/** @type {Map<string, () => void>} */
+const kept = new Map(); // questions about many pods -> what shows their answers again, the last one last
 
 /** @type {Record<Ask | "", string>} */
 const RUNNING = {
@@ -85,7 +88,7 @@ function askNow(stays = false) {
 function askMany(kind) {
   layer = "";
   lost = "";
-  return ask({ ...NOTHING, ...(kind === "capacity" ? { ...form.asked, supposed: [] } : {}), ...whatIf.asked(kind) });
+  return ask({ ...NOTHING, ...(kind === "capacity" ? form.asked : {}), ...whatIf.asked(kind) });
 }
 
 /** Ask what is asked already, as the forms have it now. */
@@ -156,8 +159,45 @@ async function placed() {
  */
 async function outcomeOf(wanted, signal) {
   const cluster = await placed();
-  const render = await whatIf.answer(wanted, cluster, () => form.members(), signal);
-  return () => showOutcome(cluster, render);
+  const render = await whatIf.answer(wanted, cluster, () => form.pod(), signal);
+  const present = () => showOutcome(cluster, render);
+  keep(wanted, present);
+  return present;
+}
+
+/**
+ * Keep an answer, so that to go back to its question does not ask it again: that may take a minute. The oldest goes.
+ * @param {Asked} asked
+ * @param {() => void} present
+ */
+function keep(asked, present) {
+  if (linkNote(asked)) return; // another question has the same address
+  const key = keyOf(asked);
+  kept.delete(key);
+  kept.set(key, present);
+  if (kept.size > MOST_KEPT) kept.delete([...kept.keys()][0]);
+}
+
+/**
+ * What is the same for questions with one answer.
+ * @param {Asked} asked
+ */
+const keyOf = (asked) => fragmentOf({ ...asked, chosen: null, layer: "", rackKey: rackKey(), lost: "" });
+
+/**
+ * Show a question about many pods that somebody has gone back to: with its answer, or with a button that asks.
+ * @param {Asked} asked
+ */
+function showAgain(asked) {
+  running.end();
+  question = asked;
+  const present = kept.get(keyOf(asked));
+  if (present) {
+    present();
+    return;
+  }
+  const button = element("button", { type: "button", text: "Ask", on: { click: () => ask(asked, "replace") } });
+  show(null, { answer: ["This question was not asked again."], helps: [button] });
 }
 
 /** What is told of all nodes, beside their verdicts. */
@@ -396,8 +436,11 @@ function remember(how = "push") {
   else history.replaceState(null, "", address);
 }
 
-/** Show what the address says. */
-function restore() {
+/**
+ * Show what the address says.
+ * @param {boolean} isLink whether a question is to be asked, however long that takes
+ */
+function restore(isLink) {
   const wanted = shownBy(location.hash);
   ({ chosen, layer, lost } = wanted);
   const other = rackKey() !== wanted.rackKey;
@@ -405,6 +448,10 @@ function restore() {
   byIdAs("advanced", HTMLDetailsElement).open ||= Boolean(wanted.rackKey);
   form.asked = wanted;
   whatIf.restore(wanted);
+  if (wanted.ask && !isLink) {
+    showAgain(wanted);
+    return;
+  }
   if (wanted.ask || wanted.pod || wanted.manifest) {
     ask(wanted, "replace");
     return;
@@ -419,7 +466,7 @@ function restore() {
 
 byId("back").addEventListener("click", () => {
   history.pushState(null, "", location.pathname + location.search);
-  restore();
+  restore(false);
   byId("cluster-heading").focus();
 });
 
@@ -480,9 +527,9 @@ function changed(state) {
   for (const begin of refreshers) begin();
 }
 
-addEventListener("popstate", restore);
+addEventListener("popstate", () => restore(false));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw); // the legend has colours, too
-restore();
+restore(true);
 for (const begin of refreshers) begin();
 showSamples(askWithManifest);
 follow({ changed, lost: showLost });

@@ -80,6 +80,11 @@ export class QuestionForm {
     return this.#pod(await this.supposed.members());
   }
 
+  /** The pod alone, by name or as a manifest. Throws a Mistake or a Problem. */
+  async pod() {
+    return (await this.#pod({})).pod;
+  }
+
   /**
    * Say what is wrong, where it is wrong.
    * @param {unknown} error

@@ -99,15 +99,15 @@ export class WhatIf {
    * Ask the service. Throws a Mistake or a Problem.
    * @param {Asked} asked
    * @param {Cluster} cluster
-   * @param {() => Promise<Record<string, unknown>>} members of the question about a pod
+   * @param {() => Promise<unknown>} pod of the card "Question"
    * @param {AbortSignal} signal
    * @returns {Promise<Render>}
    */
-  async answer(asked, cluster, members, signal) {
+  async answer(asked, cluster, pod, signal) {
     if (asked.ask === "capacity") {
-      const text = JSON.stringify({ ...(await podOf(members)), ...replicasOf(asked.replicas) });
+      const text = JSON.stringify({ ...membersOf(await pod()), ...replicasOf(asked.replicas) });
       const told = await post("what-if/capacity", text, signal);
-      return () => capacityOutcome(told);
+      return () => capacityOutcome(told, asked.supposed.length > 0);
     }
     if (asked.ask === "loss") {
       const told = await post("what-if/loss", JSON.stringify({ by: asked.by || "zone" }), signal);
@@ -177,12 +177,9 @@ function replicasOf(text) {
 
 /**
  * A pod as the service takes it, by name or as a manifest.
- * @param {() => Promise<Record<string, unknown>>} members
+ * @param {unknown} pod
  */
-async function podOf(members) {
-  const { pod } = await members();
-  return typeof pod === "string" ? { of: [pod] } : { manifests: [pod] };
-}
+const membersOf = (pod) => (typeof pod === "string" ? { of: [pod] } : { manifests: [pod] });
 
 /**
  * A domain as a label selector.
