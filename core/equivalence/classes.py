@@ -14,9 +14,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.equivalence.ranking import NO_SLOTS, Ranking
-from core.equivalence.rows import FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
+from core.equivalence.rows import STATUS_BYTES, FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
 from core.equivalence.validity import NEVER, Validities
-from core.framework.interface import AnyFilter, AnyScore, Code, Plugin, Status, Verdicts
+from core.framework.interface import MAX_REASONS, AnyFilter, AnyScore, Code, Plugin, Status, Verdicts
 from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
 from core.mirror.topology import IntpArray
@@ -162,8 +162,9 @@ class Unfit(msgspec.Struct, gc=False):
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes."""
-        return self.verdicts.codes.nbytes + (0 if self.first is None else self.first.nbytes)
+        """Approximate size in bytes, with the text and the response that a refusal makes of the verdicts."""
+        of_text = STATUS_BYTES * min(len(self.verdicts.statuses), MAX_REASONS)
+        return self.verdicts.codes.nbytes + (0 if self.first is None else self.first.nbytes) + of_text
 
 
 NOT_STORED: Final = Unfit(NEVER, NO_SLOTS, Verdicts(NO_SLOTS, ()))

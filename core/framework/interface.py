@@ -324,7 +324,8 @@ AnyFilter: TypeAlias = FilterPlugin[Any]
 AnyScore: TypeAlias = ScorePlugin[Any]
 
 
-_MAX_REASONS: Final = 20
+MAX_REASONS: Final = 20
+"""Reasons in the text of a refusal."""
 
 
 def reasons_text(verdicts: Verdicts) -> str:
@@ -335,7 +336,7 @@ def reasons_text(verdicts: Verdicts) -> str:
     """
     if verdicts.text is None:
         reasons = sorted({reason for code in verdicts.found() for reason in verdicts.statuses[code].reasons})
-        if len(reasons) > _MAX_REASONS:
-            reasons[_MAX_REASONS:] = [f"and {len(reasons) - _MAX_REASONS} reasons more"]
+        if len(reasons) > MAX_REASONS:
+            reasons[MAX_REASONS:] = [f"and {len(reasons) - MAX_REASONS} reasons more"]
         verdicts.text = ", ".join(reasons)
     return verdicts.text

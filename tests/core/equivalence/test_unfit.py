@@ -3,6 +3,7 @@
 import pytest
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.equivalence.rows import STATUS_BYTES
 from core.framework.interface import Code, Status, Verdicts
 from core.framework.invalidation import Scope
 from core.mirror.node_info import NodeBatch
@@ -156,7 +157,8 @@ def test_a_class_that_fits_nowhere_counts_with_its_verdicts() -> None:
     before = entry.update_size()
     entry.unfit = None
     assert before == rejected.cache.nbytes
-    assert before - entry.update_size() == 3 * (1 + 1), "a code and the place of a filter by node"
+    of_nodes, of_text = 3 * (1 + 1), 2 * STATUS_BYTES
+    assert before - entry.update_size() == of_nodes + of_text, "a code and the place of a filter by node"
 
 
 def test_a_changed_node_that_fails_as_before_leaves_the_verdicts_as_they_are() -> None:

@@ -63,7 +63,7 @@ FAULTS: Final = (
     ),
     Fault(
         id="ranking-takes-other-events-for-pods",
-        breaks="A node that gets another label changes the domains of other nodes, which are not judged again.",
+        breaks="A namespace that gets another label changes the domains of nodes, which are not judged again.",
         old="validities.others_at <= as_of)",
         new="True)",
         tests=("test_counted_rankings.py",),
