@@ -6,6 +6,7 @@ cluster, and costs as much as a few filter calls.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ from pydantic import Field
 from app.admin.access import Access, NotVisibleError, Viewer, visible_part
 from app.admin.responses import AtMostOne, JsonResponse, StrictQuery
 from app.explain.explain_request import (
+    MAX_MANIFESTS,
     ExplainError,
     ExplainRequest,
     TooMuchWorkError,
@@ -58,15 +60,16 @@ async def respond(request: Request, most: int, explainer: Explainer, respond: Re
     """
     try:
         body = await body_of(request, most)
+        decoded = partial(decode_explain_request, body, explainer.mirror, most=MAX_MANIFESTS)
         sees: Sees | None = None
         if not viewer.is_full:
             async with explainer.turn():
-                namespaces = await explainer.namespaces_of(decode_explain_request(body, explainer.mirror))
+                namespaces = await explainer.namespaces_of(decoded())
             await viewer.need(namespaces.named)  # before the turn: the API server may be slow
             visible = await viewer.of((*namespaces.named, *namespaces.of_others))
             sees = None if visible.namespaces is None else visible
         async with explainer.turn():
-            result = await respond(decode_explain_request(body, explainer.mirror), sees)
+            result = await respond(decoded(), sees)
         return await visible_part(result, viewer)
     except NotVisibleError as error:
         return problem(error.status, f"pod: {error}", "pod")

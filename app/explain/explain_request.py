@@ -5,6 +5,7 @@ template, or an ExplainRequestBody.
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -40,6 +41,10 @@ from core.objects.pod import Pod
 
 MAX_CHANGES: Final = 1000
 """Limit of each list of suppositions. Each item costs some microseconds, in which no other request is served."""
+
+MAX_MANIFESTS: Final = 2**20
+"""Bytes of the manifests of pods in a request to a service: they take some tenths of a second to decode, in which no
+other request is served. etcd takes objects of up to 1.5 MiB."""
 
 _SLICE: Final = msgspec.Raw(b'"ResourceSlice"')
 
@@ -144,10 +149,12 @@ _question_decoder: Final = msgspec.json.Decoder(ExplainRequestBody)
 _text_decoder: Final = msgspec.json.Decoder(str)
 
 
-def decode_explain_request(body: Body, mirror: ClusterMirror, objects: Objects = no_objects) -> ExplainRequest:
+def decode_explain_request(
+    body: Body, mirror: ClusterMirror, objects: Objects = no_objects, *, most: float = inf
+) -> ExplainRequest:
     """Decode a request in any of its forms. Raises DecodeError that names the field.
 
-    `objects` are those that controllers and admission read, beside the mirror.
+    `objects` are those that controllers and admission read, beside the mirror. `most` bytes may be manifests of pods.
     """
     refuse_too_many_elements(body)
     members = members_of(body)
@@ -155,12 +162,19 @@ def decode_explain_request(body: Body, mirror: ClusterMirror, objects: Objects =
         args = decode_args(body, mirror)
         return ExplainRequest(decode_incoming_pod(args.pod), batch=args.batch)
     if "kind" in members:
+        _refuse_large(len(body), most)
         return _of_pod(decode_manifest(bytes(body), AtHand(mirror, objects)))
-    return _of_own_form(body, AtHand(mirror, objects))
-
-
-def _of_own_form(body: Body, at_hand: AtHand) -> ExplainRequest:
     query = decoding(_question_decoder.decode, body)
+    _refuse_large(sum(memoryview(each).nbytes for each in (query.pod, *(each.pod for each in query.assume))), most)
+    return _of_own_form(query, AtHand(mirror, objects))
+
+
+def _refuse_large(size: int, most: float) -> None:
+    if size > most:
+        raise DecodeError("body", f"manifests of pods larger than {most} bytes")
+
+
+def _of_own_form(query: ExplainRequestBody, at_hand: AtHand) -> ExplainRequest:
     for field, given in (("add_nodes", query.add_nodes), ("remove", query.remove), ("assume", query.assume)):
         if len(given) > MAX_CHANGES:
             raise DecodeError(field, f"at most {MAX_CHANGES}, got {len(given)}")

@@ -53,7 +53,7 @@ ATTRACTED = make_pod("near").required_affinity(affinity_term(ZONE, WEB)).obj()
 class Setting:
     """Three nodes in two zones; a pod `web` in the zone a, and one that wants no `web` on its host, in b."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, most: int = MAX) -> None:
         self.mirror = load(
             [make_namespace("default").obj()],
             [node("n1", "a"), node("n2", "a"), node("n3", "b")],
@@ -73,7 +73,7 @@ class Setting:
             release=ReleaseTracker(Settings(), self.mirror),
         )
         self.app = FastAPI()
-        self.app.include_router(explain_router(explainer, MAX, Access(None)))
+        self.app.include_router(explain_router(explainer, most, Access(None)))
 
     def post(self, body: object, query: str = "") -> Response:
         """Ask for an answer, whatever it is, that leaves the mirror alone."""
@@ -241,6 +241,27 @@ def test_what_is_wrong_is_told_with_its_field(  # noqa: PLR0913, PLR0917  # colu
 )
 def test_what_is_no_query_is_refused(setting: Setting, query: str) -> None:
     assert setting.post({"pod": REPELLED}, query).status_code == 422
+
+
+def test_a_service_decodes_no_more_than_a_mebibyte_of_manifests_and_more_of_nodes() -> None:
+    setting = Setting(affinity_profile(), 2**22)
+    long = {"metadata": {"name": "long", "annotations": {"of": "x" * 600_000}}}
+    placed = {"pod": {**long, "kind": "Pod"}, "node": "n1"}
+    wide = {"metadata": {"name": "n1", "annotations": {"of": "x" * 2**20}}}
+    requests: list[tuple[int, dict[str, object]]] = [
+        (413, {"kind": "Pod", "metadata": {"name": "p", "annotations": {"of": "x" * 2**20}}}),
+        (413, {"pod": long, "assume": [placed]}),
+        (200, {"pod": long}),
+        (200, {"pod": REPELLED, "add_nodes": [wide | {"metadata": wide["metadata"] | {"name": "n9"}}]}),
+        (
+            200,
+            {"Pod": REPELLED, "Nodes": {"items": [{"metadata": {"name": "n1", "annotations": {"of": "x" * 2**20}}}]}},
+        ),
+    ]
+    for status, body in requests:
+        response = setting.post(body)
+        assert (response.status_code, response.json().get("field")) == (status, "body" if status == 413 else None)
+        assert status == 200 or "manifests of pods larger than 1048576 bytes" in response.json()["detail"]
 
 
 def test_the_class_and_its_cells_are_told_and_not_touched(setting: Setting) -> None:

@@ -83,6 +83,13 @@ FAULTS: Final = (
         tests=("test_ranking.py",),
     ),
     Fault(
+        id="text-of-a-refusal-is-free",
+        breaks="The cache does not count the text and the bytes of refusals, and grows beyond its limit.",
+        old="of_text = STATUS_BYTES * min(len(self.verdicts.statuses), MAX_REASONS)",
+        new="of_text = 0",
+        tests=("test_unfit.py",),
+    ),
+    Fault(
         id="class-by-objects-alone",
         breaks="A pod is of the class of another although its claims, or the Services that select it, are others.",
         old="            if entry is None or entry.key.bound != bound:",

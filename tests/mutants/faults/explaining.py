@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="supposed-manifests-are-free",
+        breaks="A request holds the event loop with large manifests of pods that are supposed.",
+        old="(query.pod, *(each.pod for each in query.assume))",
+        new="(query.pod,)",
+        tests=("admin/test_explain_routes.py",),
+    ),
+    Fault(
         id="one-decision-less-of-a-pod",
         breaks="One decision less about a pod is kept than it says.",
         old="        if len(numbers) > MAX_OF_A_POD:",
