@@ -164,14 +164,14 @@ def _default_pod_level_requests(spec: Json, rules: Rules, notes: Notes) -> None:
     limits = {name: limit for name, limit in member(resources, "limits").items() if name.startswith(_OF_PODS)}
     whole = {
         name: amount
-        for name, amount in _of_all_containers(spec, "requests").items()
+        for name, amount in of_all_containers(spec, "requests").items()
         if name.startswith(_OF_PODS) and not (name.startswith("hugepages-") and name in limits)
     }
     _filled(resources, "requests", whole)
     _note(notes.done, "requests", _filled(resources, "requests", limits), "from limits of the pod")
 
 
-def _of_all_containers(spec: Json, of: str, *, whole: bool = False) -> Json:
+def of_all_containers(spec: Json, of: str, *, whole: bool = False) -> Json:
     """Return the sums of requests or limits. With `whole`, amounts of the pod itself take their places.
 
     Source: limitranger/admission.go (podRequests, podLimits), component-helpers/resource/helpers.go (PodRequests).
@@ -206,7 +206,7 @@ def _limited(spec: Json, of: object) -> Iterator[tuple[str, Json]]:
             yield f"spec: container {rendered(container.get('name'))}", member(container, "resources")
     elif of == "Pod":
         kinds = ("requests", "limits")
-        yield "spec: all containers", {kind: _of_all_containers(spec, kind, whole=True) for kind in kinds}
+        yield "spec: all containers", {kind: of_all_containers(spec, kind, whole=True) for kind in kinds}
 
 
 def _default_by_limit_range(spec: Json, limit_range: Mapping[str, Any], notes: Notes) -> None:
@@ -304,8 +304,9 @@ def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *,
     if spec.get("priority") is None:
         spec["priority"] = found.get("value")
         _note(notes.done, "priority", [rendered(found.get("value"))], f"of PriorityClass {_named(found, name)}")
-    if spec.get("preemptionPolicy") is None and found.get("preemptionPolicy"):
-        spec["preemptionPolicy"] = found["preemptionPolicy"]
+    taken = {"priorityClassName": member(found, "metadata").get("name"), **found}
+    for field in ("priorityClassName", "preemptionPolicy"):
+        spec[field] = spec.get(field) or taken.get(field)
 
 
 def _tolerate_for_a_time(spec: Json) -> None:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from app.explain.explain_request import decode_manifest
+from app.explain.explain_request import Manifest, decode_manifest
 from app.explain.stored_pod import Json, Notes, Objects, elements, member, read_json
 from app.explain.templates import AtHand, made_pod
 from app.objects.decode import DecodeError
@@ -127,6 +127,18 @@ class ClusterFacts:
             return copied._replace(denied=made.denied)
         return Again(replace(made.pod, name=pod.name, uid=f"{TENTATIVE}/{pod.uid}"), denied=made.denied)
 
+    def spec_of_template(self, pod: Pod) -> Json | None:
+        """Return the spec that the API server would store of what comes in the place of a pod, None if not known."""
+        with suppress(DecodeError):
+            owner, _ = self._template_owner(pod)
+            if owner is not None:
+                return member(read_json(self._manifest(pod, owner).json), "spec")
+        return None
+
+    def _manifest(self, pod: Pod, owner: Json) -> Manifest:
+        at_hand = AtHand(self._mirror, self._objects_of(pod, owner))
+        return decode_manifest(msgspec.json.encode(owner), at_hand, pod)
+
     def _known(self, pod: Pod) -> _Made | None:
         return self._of_name.get(pod.uid) or self._templates.get(_key(pod))
 
@@ -161,9 +173,7 @@ class ClusterFacts:
             owner, why = self._template_owner(pod)
             if owner is None:
                 return _Made(None, f"as the running pod, {why}")
-            manifest = decode_manifest(
-                msgspec.json.encode(owner), AtHand(self._mirror, self._objects_of(pod, owner)), pod
-            )
+            manifest = self._manifest(pod, owner)
         except DecodeError as error:
             return _Made(None, f"as the running pod, because of its template: {error}")
         uncertainty = f"not judged: {'; '.join(manifest.notes.unknown)}" if manifest.notes.unknown else ""

@@ -28,7 +28,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.node import HOSTNAME, ZONE
 from core.scheduling_cycle import ALL
-from core.simulation.capacity import MOST, Template, capacity
+from core.simulation.capacity import MOST, capacity
 from core.simulation.drain import drain
 from core.simulation.loss import domains_of, lose_each
 from core.simulation.moves import Basis
@@ -262,12 +262,13 @@ class CapacityQuestion(Question, frozen=True, kw_only=True):
         assumed = replace(assumed, uncertainties=[*assumed.uncertainties, *unknown], lacks=lacks)
         return capacity_response([each.of for each in found], self.replicas, counts, assumed)
 
-    def _shared(self, found: Sequence[Replica]) -> list[Template]:
+    def _shared(self, found: Sequence[Replica]) -> list[Replica]:
         shares = self.mix or [1] * len(found)
         if len(shares) != len(found) or not all(0 < share <= MOST for share in shares):
             expected = f"expected {counted(len(found), 'number')} of at least 1"
             raise QuestionError("mix", expected, ",".join(map(str, shares)))
-        return [each.template._replace(share=share) for each, share in zip(found, shares, strict=True)]
+        pairs = zip(found, shares, strict=True)
+        return [each._replace(template=each.template._replace(share=share)) for each, share in pairs]
 
     def _like(self, cluster: QuestionCluster) -> NodeLike | None:
         if not self.add_node_like:

@@ -1,22 +1,21 @@
-"""What the ResourceQuotas of a namespace leave for more replicas.
+"""What the ResourceQuotas of a namespace leave for more replicas, as the API server admits them one by one.
 
-Source: k8s.io/kubernetes pkg/quota/v1/evaluator/core/pods.go (podComputeUsageHelper): requests by their names with and
-without `requests.`, and the number of pods. Limits, storage and quotas with scopes are not judged.
+Source: k8s.io/apiserver pkg/admission/plugin/resourcequota/controller.go (CheckRequest). What its configuration limits
+without a quota (limitedResources) is not known.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
-from app.explain.stored_pod import Json, amount_of, elements, member
+from app.explain.stored_pod import Json, amount_of, elements, member, rendered
 from app.simulation.assumptions import Lack
+from app.simulation.quota_usage import ClaimUse, PodUse, Used
 from app.simulation.raw_objects import RawObjects
-from core.simulation.capacity import Template
+from app.simulation.replicas import Replica
+from core.simulation.capacity import Allowance, Template
 
 KIND: Final = "ResourceQuota"
-_COUNTS: Final = ("pods", "count/pods")
-_STORAGE: Final = ("requests.storage", "persistentvolumeclaims")  # of all classes, or of CLASS in CLASS/...
-_PER_UNIT: Final = 10**9  # of `amount_of`
-_PER_MILLI: Final = 10**6
+_Uses: TypeAlias = dict[Allowance, int]
 
 
 class Allowed(NamedTuple):
@@ -26,54 +25,57 @@ class Allowed(NamedTuple):
     lacks: Sequence[Lack]
 
 
-def within_quotas(templates: Sequence[Template], raw: RawObjects) -> Allowed:
-    """Return the templates with the number that quotas allow, each in its share."""
-    found, lacks = [*templates], list[Lack]()
-    for namespace in dict.fromkeys(each.pod.namespace for each in templates):
-        for quota in raw.in_namespace(KIND, namespace):
-            name = f"{KIND} {namespace}/{member(quota, 'metadata').get('name')}"
-            spec = member(quota, "spec")
-            if elements(member(spec, "scopeSelector"), "matchExpressions") or spec.get("scopes"):
-                lacks.append(Lack(f"{name} has scopes"))
+def within_quotas(replicas: Sequence[Replica], raw: RawObjects) -> Allowed:
+    """Return the templates with what each replica uses of the quotas of its namespace."""
+    templates, lacks = list[Template](), list[Lack]()
+    quotas: dict[str, Sequence[_Quota]] = {}
+    for each in replicas:
+        template, uses = each.template, _Uses()
+        namespace = template.pod.namespace
+        if namespace not in quotas:
+            quotas[namespace] = [_Quota(stored, namespace) for stored in raw.in_namespace(KIND, namespace)]
+        used: list[Used] = [PodUse(template.pod, each.spec), *map(ClaimUse, template.claims)]
+        for quota in quotas[namespace]:
+            lacks += [Lack(f"{why} of {each.of}, without its owner's object") for why in quota.charge(used, uses)]
+        templates.append(template._replace(uses=[*uses.items()]))
+    return Allowed(templates, [*dict.fromkeys(lacks)])
+
+
+class _Quota:
+    def __init__(self, stored: Json, namespace: str) -> None:
+        self._name = f"{KIND} {namespace}/{member(stored, 'metadata').get('name')}"
+        spec = member(stored, "spec")
+        self._hard = member(stored, "status", "hard") or member(spec, "hard")
+        self._used = member(stored, "status", "used")
+        scopes = spec.get("scopes") if isinstance(spec.get("scopes"), list) else []
+        self._scopes: list[Json] = [{"scopeName": each, "operator": "Exists"} for each in scopes or ()]
+        self._scopes += elements(member(spec, "scopeSelector"), "matchExpressions")
+
+    def charge(self, used: Sequence[Used], uses: _Uses) -> Iterator[str]:
+        """Add what a replica with some objects uses of this quota. Yield what of it is not known."""
+        for each in used:
+            in_scopes = [each.is_in(scope) for scope in self._scopes]
+            if False in in_scopes:
                 continue
-            turn = [each for each in found if each.pod.namespace == namespace]
-            for resource, left in _left(quota):
-                per_turn = sum(each.share * _used(each, resource) for each in turn)
-                if resource.startswith("limits.") or resource.endswith(_STORAGE):
-                    lacks.append(Lack(f"{name}: {resource}"))
-                elif per_turn:
-                    text = f"{name} leaves {_amount(quota, resource)}"
-                    found = [_bounded(each, namespace, left // per_turn, text) for each in found]
-    return Allowed(found, [*dict.fromkeys(lacks)])
+            if None in in_scopes:
+                yield f"the scopes of {self._name}"
+                continue
+            lacks = each.lacks(self._hard)
+            if lacks:
+                uses[Allowance(f"{self._name}: must specify {lacks}", 0)] = 1
+            for resource in self._hard:
+                if each.unknown and resource.startswith(each.unknown):
+                    yield f"{self._name}: {resource}"
+                amount = each.amounts.get(resource, 0)
+                allowance = self._allowance(resource)
+                if amount and allowance is not None:
+                    uses[allowance] = uses.get(allowance, 0) + amount
 
-
-def _bounded(template: Template, namespace: str, turns: int, text: str) -> Template:
-    most = max(0, turns) * template.share
-    if template.pod.namespace != namespace or (template.most is not None and template.most <= most):
-        return template
-    return template._replace(most=most, quota=text)
-
-
-def _left(quota: Json) -> Iterator[tuple[str, int]]:
-    """Yield resource -> what is left, in nano units."""
-    hard = member(quota, "status", "hard") or member(quota, "spec", "hard")
-    used = member(quota, "status", "used")
-    for resource, limit in hard.items():
-        amount = amount_of(limit)
-        if amount is not None:
-            yield resource, amount - (amount_of(used.get(resource, "0")) or 0)
-
-
-def _amount(quota: Json, resource: str) -> str:
-    hard = member(quota, "status", "hard") or member(quota, "spec", "hard")
-    used: Mapping[str, object] = member(quota, "status", "used")
-    return f"{resource}: {hard.get(resource)}, of which {used.get(resource, 0)} are used"
-
-
-def _used(template: Template, resource: str) -> int:
-    """Return what a replica uses of a resource of a quota, in nano units."""
-    if resource in _COUNTS:
-        return _PER_UNIT
-    name = resource.removeprefix("requests.")
-    amount = template.pod.requests.get(name, 0)
-    return amount * (_PER_MILLI if name == "cpu" else _PER_UNIT)
+    def _allowance(self, resource: str) -> Allowance | None:
+        """Return what is left of a resource, in nano units. None: the quota cannot be read."""
+        hard, used = self._hard.get(resource), self._used.get(resource, 0)
+        limit = amount_of(hard)
+        if limit is None:
+            return None
+        text = f"{self._name} leaves {resource}: {rendered(hard)}, of which {rendered(used)} are used"
+        return Allowance(text, limit - (amount_of(used) or 0))

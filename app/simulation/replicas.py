@@ -33,6 +33,8 @@ class Replica(NamedTuple):
     template: Template
     uncertainty: str = ""
     """What of the pod is not known."""
+    spec: Json | None = None
+    """The spec of the pod as the API server would store it. None: it is like a running pod, without a template."""
 
 
 class Replicas:
@@ -75,7 +77,8 @@ class Replicas:
             raise QuestionError("of", _OF_NODES, text)
         again = self._facts.comes_again(pod) if pod.node_name else copy_of_pod(pod)
         made = again if isinstance(again, Pod) else copy_of_pod(pod) if isinstance(again, str) else again.pod
-        return Replica(owner_text(pod) if query.kind else f"Pod {pod.full_name}", Template(made))
+        of = owner_text(pod) if query.kind else f"Pod {pod.full_name}"
+        return Replica(of, Template(made), spec=self._facts.spec_of_template(pod))
 
     def _pods(self, query: PodQuery) -> Iterator[Pod]:
         for pod in chain((each for _, each in self._mirror.placed_pods()), self._mirror.pending):
@@ -92,7 +95,8 @@ class Replicas:
                 claims.append(each)
             elif each.full_name not in self._mirror.objects(type(each)):
                 self._mirror.apply(ClusterEvent("Add", each))
-        return Replica(of, Template(manifest.pod, claims=claims), "; ".join(manifest.notes.unknown))
+        spec = member(read_json(manifest.json), "spec")
+        return Replica(of, Template(manifest.pod, claims=claims), "; ".join(manifest.notes.unknown), spec)
 
 
 def namespaces_of(manifest: msgspec.Raw) -> Iterator[str]:

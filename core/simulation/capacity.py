@@ -36,6 +36,15 @@ MOST: Final = 1_000_000
 _AT_ONCE: Final = 1_000
 
 
+class Allowance(NamedTuple):
+    """What a quota leaves of a resource, for all replicas together."""
+
+    text: str
+    """Which quota and resource it is, and the amounts."""
+    left: int
+    """In any unit; less than 0 counts as nothing."""
+
+
 class Template(NamedTuple):
     """What a replica is like."""
 
@@ -45,10 +54,8 @@ class Template(NamedTuple):
     """How many of a turn are of this template, at least 1."""
     claims: Sequence[PersistentVolumeClaim] = ()
     """Claims that each replica gets for itself, named as in the volumes of `pod`."""
-    most: int | None = None
-    """How many more the quotas of its namespace allow. None: any number."""
-    quota: str = ""
-    """Which quota that is, and by how much."""
+    uses: Sequence[tuple[Allowance, int]] = ()
+    """What each replica uses of an allowance, at least 1."""
 
 
 class Fill(msgspec.Struct, frozen=True, gc=False):
@@ -143,6 +150,7 @@ class _Filling:
         self._new = None if like is None else NewNodes(basis, fork, self._placing, like)
         self._placed: list[tuple[int, Outcome]] = []
         self._counts: Counter[int] = Counter()  # template -> replicas so far
+        self._used: Counter[Allowance] = Counter()
 
     def run(self, templates: Sequence[Template], number: int | None) -> Steps[_Run]:
         """Place pending pods, then replicas."""
@@ -166,10 +174,14 @@ class _Filling:
 
     def _next(self, at: int, template: Template, size: int) -> tuple[list[Pod], str]:
         """Return the next replicas of a template, and the quota that allows no more after them."""
-        before = self._counts[at]
-        allowed = size if template.most is None else min(size, template.most - before)
-        pods = [self._replica(at, template, before + each) for each in range(allowed)]
-        return pods, template.quota or "a quota" if allowed < size else ""
+        before, allowed, quota = self._counts[at], size, ""
+        for allowance, amount in template.uses:
+            most = max(0, allowance.left - self._used[allowance]) // amount
+            if most < allowed:
+                allowed, quota = most, allowance.text
+        for allowance, amount in template.uses:
+            self._used[allowance] += allowed * amount
+        return [self._replica(at, template, before + each) for each in range(allowed)], quota
 
     def _replica(self, at: int, template: Template, number: int) -> Pod:
         suffix = f"-{at}-{number}"

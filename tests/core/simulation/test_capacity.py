@@ -11,7 +11,7 @@ from core.mirror.fork import ForkError
 from core.objects.kinds import ControllerRef
 from core.objects.pod import PodClaim
 from core.objects.volumes import CSINode, PersistentVolumeClaim, StorageClass
-from core.simulation.capacity import Capacity, Fill, Template, capacity
+from core.simulation.capacity import Allowance, Capacity, Fill, Template, capacity
 from core.simulation.facts import MirrorFacts
 from core.simulation.moves import Basis
 from core.simulation.new_nodes import NodeLike
@@ -88,12 +88,23 @@ def test_templates_take_turns_until_one_has_no_place() -> None:
 
 def test_a_quota_stops_before_the_nodes_are_full() -> None:
     mirror = mirror_of(node("n1", cpu=9))
-    limited = template()._replace(most=2, quota="ResourceQuota default/q: cpu")
+    left = Allowance("ResourceQuota default/q: cpu", 5)
+    limited = template()._replace(uses=[(left, 2), (Allowance("ResourceQuota default/q: memory", 99), 1)])
     found = more(mirror, [limited])
     assert (found.placed, found.stopped_at, found.quota) == (2, 0, "ResourceQuota default/q: cpu")
     assert found.rejected is None
     assert more(mirror, [limited], 2).quota == ""
-    assert more(mirror, [limited._replace(most=99)], 3).quota == ""
+    assert more(mirror, [limited._replace(uses=[(left, 1)])], 3).quota == ""
+    assert more(mirror, [limited._replace(uses=[(Allowance("none is left", -1), 1)])], 3).placed == 0
+
+
+def test_templates_use_a_quota_together() -> None:
+    left = Allowance("ResourceQuota default/q: pods", 5)
+    found = more(
+        mirror_of(node("n1", cpu=9)),
+        [template(share=2)._replace(uses=[(left, 1)]), template()._replace(uses=[(left, 1)])],
+    )
+    assert (found.by_template, found.stopped_at, found.quota) == ([4, 1], 1, left.text)
 
 
 def test_each_replica_brings_its_claims() -> None:

@@ -6,6 +6,34 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="quota-without-overhead",
+        breaks="More replicas are promised than a quota on limits allows for pods with overhead.",
+        old='limit + (amount_of(overhead.get(name, "0")) or 0)',
+        new="limit",
+        tests=("what_if/test_capacity.py",),
+    ),
+    Fault(
+        id="quota-outside-of-its-scopes",
+        breaks="A quota counts a pod that is in one of its scopes, and not in all.",
+        old="if False in in_scopes:",
+        new="if in_scopes and True not in in_scopes:",
+        tests=("what_if/test_capacity.py",),
+    ),
+    Fault(
+        id="quota-for-each-template",
+        breaks="Each template has the whole of a quota for itself.",
+        old="self._used[allowance] += allowed * amount",
+        new="pass",
+        tests=("core/simulation/test_capacity.py",),
+    ),
+    Fault(
+        id="quota-admits-what-must-be-specified",
+        breaks="A pod without a request is promised a place that a quota on it refuses.",
+        old='uses[Allowance(f"{self._name}: must specify {lacks}", 0)] = 1',
+        new="pass",
+        tests=("what_if/test_capacity.py",),
+    ),
+    Fault(
         id="comes-again-of-the-oldest-revision",
         breaks="In a rollout, the pod that comes again is of an old ReplicaSet.",
         old='"Deployment", deployment), key=_revision_of',
@@ -71,8 +99,8 @@ FAULTS: Final = (
     Fault(
         id="quota-without-what-is-used",
         breaks="A quota allows as many replicas as if nothing of it was used.",
-        old='            yield resource, amount - (amount_of(used.get(resource, "0")) or 0)',
-        new="            yield resource, amount",
+        old="return Allowance(text, limit - (amount_of(used) or 0))",
+        new="return Allowance(text, limit)",
         tests=("what_if/test_capacity.py",),
     ),
     Fault(
