@@ -188,6 +188,14 @@ def test_no_order_is_tried_that_cannot_change_what_is_said(monkeypatch: pytest.M
     assert len(seen) < 20  # until one order fits, and not all of them
 
 
+def test_a_pod_that_others_may_help_is_tried_in_every_order() -> None:
+    near = replica("n", "near").required_affinity(term(HOSTNAME, labelled(app="web"))).node_selector({ZONE: "b"})
+    mirror = mirror_of(node("n1"), node("n2"), node("n3", zone="b"), replica("w").on("n1"), near.on("n1"))
+    assert removed(mirror, "n1").nodes[0].goes is Chance.NEVER  # the first order has `w` on n2
+    (found,) = removed(mirror, "n1", orders=9).nodes
+    assert (found.goes, found.pod) == (Chance.SOMETIMES, "default/n")
+
+
 def test_nodes_go_together_only_if_their_pods_have_places_in_every_order() -> None:
     nodes = node("n1"), node("n2", cpu=8), node("n3"), node("n4", cpu=1)
     mirror = mirror_of(*nodes, replica("s", "b").on("n1"), replica("l", "a", cpu=2).on("n2"))
