@@ -89,7 +89,7 @@ class _Score(NamedTuple):
 class Ranker:
     """Makes rankings for the plugins of one profile, and finds the best nodes with them.
 
-    Plugins that read counters are asked at each decision, and so are plugins whose score of a node depends on other
+    Plugins that read counters are comparing at each decision, and so are plugins whose score of a node depends on other
     nodes. They run for the changed nodes alone where they say that no other node's result has changed.
     """
 
@@ -105,6 +105,7 @@ class Ranker:
         self._own_validities += [each.validity for each in self._own_scores]
         self._other_scores = [each for each in each_score if not each.is_own]
         self._alone = [each for each in self._other_scores if each.plugin.scores_alone]
+        self._together = [each for each in self._other_scores if not each.plugin.scores_alone]
         highest = MAX_NODE_SCORE * sum(weight for _, weight in scores)  # kube-scheduler takes any int32 as a weight
         self._of_total: type[np.signedinteger[Any]] = np.int32 if highest < -UNFIT else np.int64
         self.own_plugins: Final = len(self._own_validities)
@@ -173,14 +174,15 @@ class Ranker:
             if last is None or each.validity.reads_counters:
                 only_there = self._score_again(each, last, ranking, request, there) and only_there
         if there is None or totals is None or not only_there:
-            totals = self._added_up(ranking, request, with_ranges=False)
+            totals = self._added_up(ranking, with_ranges=False)
         elif self._amended(ranking, totals, there.positions, before):
             ranking.totals = totals
-            best = ranking.best_but(there.positions)
+            best = ranking.best_but(there.positions) if len(ranking.skipping) == len(self._together) else None
             if best is not None:
                 return best
         else:
-            totals = self._added_up(ranking, request, with_ranges=True)
+            totals = self._added_up(ranking, with_ranges=True)
+        totals = self._with_the_rest(ranking, request, totals)
         highest = ranking.highest = int(np.maximum.reduce(totals))  # 0.7 us less than `max`
         ranking.best = NO_SLOTS if highest == UNFIT else (totals == highest).nonzero()[0]
         return ranking.best if len(ranking.best) else None
@@ -314,8 +316,8 @@ class Ranker:
         _put(totals, fitting, sums)
         return True
 
-    def _added_up(self, ranking: Ranking, request: RankRequest, *, with_ranges: bool) -> Totals:
-        """Return the totals of all nodes, and keep them if they can be amended."""
+    def _added_up(self, ranking: Ranking, *, with_ranges: bool) -> Totals:
+        """Return the totals of all nodes but for the scores of `_with_the_rest`, and keep them."""
         fits = ranking.fits
         for last in ranking.passed.values():
             fits = fits & last.by_position
@@ -326,28 +328,39 @@ class Ranker:
             return totals
         sums = ranking.sums if fitting is None else ranking.sums.take(fitting)
         ranges: dict[str, Range] = {}
-        keeps = True
-        for plugin, weight, _ in self._other_scores:
-            if plugin.scores_alone:
-                raw = ranking.raw[plugin.name].by_position
-                raw = raw if raw is None or fitting is None else raw.take(fitting)
-                if with_ranges and raw is not None:
-                    ranges[plugin.name] = Range(raw)
-            elif plugin.name in ranking.skipping:
-                continue
-            else:
-                part = request.batch if fitting is None else request.batch.part(fitting)
-                _, state = plugin.pre_score(request.mirror, request.pod, part)
-                raw = None if state is None else plugin.score(state, part)
-                keeps = keeps and state is None
-                if state is None:
-                    ranking.skipping.add(plugin.name)
+        for plugin, weight, _ in self._alone:
+            raw = ranking.raw[plugin.name].by_position
             if raw is not None:
+                raw = raw if fitting is None else raw.take(fitting)
+                if with_ranges:
+                    ranges[plugin.name] = Range(raw)
                 sums = sums + weight * plugin.normalize(raw)
         totals[slice(None) if fitting is None else fitting] = sums
         ranking.ranges = ranges if with_ranges else None
-        ranking.totals = totals if keeps else None
+        ranking.totals = totals
         return totals
+
+    def _with_the_rest(self, ranking: Ranking, request: RankRequest, totals: Totals) -> Totals:
+        """Return totals with the scores of plugins that compare all nodes that fit. One pod may change all of these."""
+        comparing = [each for each in self._together if each.plugin.name not in ranking.skipping]
+        fits = totals != UNFIT if comparing else NO_SLOTS
+        number = int(np.count_nonzero(fits))
+        if number <= 1:
+            return totals
+        fitting = fits.nonzero()[0] if number < len(totals) else None
+        part, sums = (request.batch, totals) if fitting is None else (request.batch.part(fitting), totals.take(fitting))
+        for plugin, weight, _ in comparing:
+            _, state = plugin.pre_score(request.mirror, request.pod, part)
+            if state is None:
+                ranking.skipping.add(plugin.name)
+            else:
+                raw = plugin.score(state, request.batch)
+                sums = sums + weight * plugin.normalize(raw if fitting is None else raw.take(fitting))
+        if fitting is None:
+            return sums
+        found = totals.astype(np.int64)
+        found[fitting] = sums
+        return found
 
 
 def _put(array: NDArray[Any], positions: Sequence[int], values: Iterable[object]) -> None:

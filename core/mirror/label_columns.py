@@ -182,16 +182,15 @@ class BatchColumn:
 class BatchLabels:
     """The labels of the nodes of a batch, for some keys. Stale after the next event."""
 
-    __slots__ = ("_batch", "_capacity", "_columns", "_last", "_of_unmirrored_nodes", "_unmirrored")
+    __slots__ = ("_batch", "_capacity", "_columns", "_last", "_of_unmirrored_nodes")
 
     def __init__(self, mirror: ClusterMirror, batch: NodeBatch, keys: Iterable[str]) -> None:
         """`keys` are all keys that `of` will be called with: their columns are made together."""
         required = keys if isinstance(keys, AbstractSet) else frozenset(keys)
         self._batch = batch
         self._capacity = mirror.nodes.capacity
-        self._unmirrored = [*batch.unmirrored]
         self._columns = mirror.derived(LabelColumns).of(required)
-        self._of_unmirrored_nodes = _of_unmirrored_nodes(batch, required) if self._unmirrored else {}
+        self._of_unmirrored_nodes = _of_unmirrored_nodes(batch, required) if batch.unmirrored else {}
         self._last: tuple[str, BatchColumn | None] | None = None
 
     def of(self, key: str) -> BatchColumn | None:
@@ -207,9 +206,7 @@ class BatchLabels:
             if not of_unmirrored:
                 return None
             column = LabelColumn(key, self._capacity)
-        ids = column.of_slot.take(self._batch.slots).astype(np.intp)  # NO_SLOT reads the last slot, corrected below
-        if self._unmirrored:
-            ids[self._unmirrored] = ABSENT
+        ids = self._batch.value_ids(column)
         others: dict[str, int] = {}
         for position, value in of_unmirrored:
             known = column.ids.get(value)

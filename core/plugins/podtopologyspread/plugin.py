@@ -131,12 +131,14 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Invert the raw scores of the requested nodes, and normalise them to 0..100. Without counted pods: all 100."""
-        if len(raw) and raw.min() > NOT_SCORED:
-            return turned(raw)
+        lowest = int(raw.min()) if len(raw) else NOT_SCORED
+        if lowest > NOT_SCORED:
+            return turned(raw, lowest)
         scored = raw != NOT_SCORED
         scores = np.zeros_like(raw)
         if scored.any():
-            scores[scored] = turned(raw[scored])
+            among = raw[scored]
+            scores[scored] = turned(among, int(among.min()))
         return scores
 
     def _constraints(self, mirror: ClusterMirror, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:

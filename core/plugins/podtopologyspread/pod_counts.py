@@ -46,11 +46,12 @@ _selects_namespace: Final = partial(namespace_is_selected, labels=None)
 class PodCounter:
     """Numbers of pods per node slot. Every change gives `version` a value that no counter had."""
 
-    __slots__ = ("_counts", "nbytes", "version")
+    __slots__ = ("_arrays", "_counts", "nbytes", "version")
 
     def __init__(self, counts: TopologyCounts, size: int = 0) -> None:
         """`size` is the size of the selector that selects the pods."""
         self._counts = counts
+        self._arrays: tuple[IntpArray, Int64Array] | None = None
         self.nbytes = _COUNTER_BYTES + _VALUE_BYTES * size + min(_NODE_BYTES * counts.nonzero, _MAX_NODE_BYTES)
         self.version = next(_versions)
 
@@ -62,11 +63,14 @@ class PodCounter:
     def add(self, slot: int, delta: int) -> None:
         """Add a pod to the count of its node's slot (delta 1), or remove it (delta -1)."""
         self._counts.add(slot, delta)
+        self._arrays = None
         self.version = next(_versions)
 
     def by_slot(self) -> tuple[IntpArray, Int64Array]:
-        """Return the slots of the nodes with counted pods, and the number of pods on each."""
-        return self._counts.arrays()
+        """Return the slots of the nodes with counted pods, and the number of pods on each. Made once for a version."""
+        if self._arrays is None:
+            self._arrays = self._counts.arrays()
+        return self._arrays
 
     def per_slot(self, capacity: int) -> Int64Array:
         """Return the number of pods on the node of each slot. NO_SLOT reads 0."""

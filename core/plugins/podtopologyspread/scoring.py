@@ -5,6 +5,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/scor
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from core.objects.node import HOSTNAME
 from core.objects.pod import Pod, SpreadConstraint
 from core.plugins.podtopologyspread.constraints import ConstrainedDomains, having_all
 from core.plugins.podtopologyspread.pod_counts import PodCounter, PodCounts
+
+_TWO: Final = 2
 
 
 class PreScoreState:
@@ -59,23 +62,55 @@ class PreScoreState:
         if batch is not self._batch:
             labels = BatchLabels(self._mirror, batch, self._keys)
             scored = self._scored_of(batch, labels)
-        totals = np.zeros(len(batch), np.float64)
-        if scored.any():
-            domains = ConstrainedDomains(self._mirror, self._pod, self._needed)
+        domains = ConstrainedDomains(self._mirror, self._pod, self._needed)
+        raw = self._by_domain_mostly(batch, labels, domains)
+        if raw is None:
+            totals = np.zeros(len(batch), np.float64)
             for constraint in self._constraints:
-                weight = self._weight(constraint.topology_key)
                 column = labels.of(constraint.topology_key)
                 if column is not None:
-                    totals += self._worth(constraint, weight, batch, column, domains)
-        raw = rounded_all(totals)
-        if not scored.all():
+                    totals += self._worth(constraint, batch, column, domains)
+            raw = rounded_all(totals)
+        if scored is not None:
             raw[~scored] = NOT_SCORED
         return raw
+
+    def _by_domain_mostly(
+        self, batch: NodeBatch, labels: BatchLabels, domains: ConstrainedDomains
+    ) -> Int64Array | None:
+        """Return the raw scores of all nodes by a constraint of the hostname and another one. None: it is another case.
+
+        Upstream's own constraints are these. Nodes without a counted pod have the score of their domain, so only a few
+        are scored by themselves. The sum of two numbers does not depend on their order.
+        """
+        nodes, known = self._mirror.nodes, {each.topology_key: each for each in self._constraints}
+        by_host = known.pop(HOSTNAME, None)
+        if by_host is None or len(known) != 1 or len(self._constraints) != _TWO:
+            return None
+        (other,) = known.values()
+        column = labels.of(other.topology_key)
+        if column is None or batch.slots is not nodes.all_slots() or not self._all_have(HOSTNAME):
+            return None
+        by_domain, least = self._by_domain(other, column, domains), float(by_host.max_skew - 1)
+        raw = rounded_all(by_domain + least).take(column.ids)
+        slots, pods = self._counter(by_host).by_slot()
+        positions = nodes.all_positions.take(slots)
+        there = pods * np.float64(self._weight(HOSTNAME)) + least
+        raw[positions] = rounded_all(there + by_domain.take(column.ids.take(positions)))
+        return raw
+
+    def _all_have(self, key: str) -> bool:
+        """Return whether all known nodes have a label."""
+        nodes = self._mirror.nodes
+        return nodes.label_keys[key] == len(nodes.slots)
 
     def _counter(self, constraint: SpreadConstraint) -> PodCounter:
         return self._mirror.derived(PodCounts).of(self._pod.namespace, constraint.selector)
 
-    def _scored_of(self, batch: NodeBatch, labels: BatchLabels) -> BoolArray:
+    def _scored_of(self, batch: NodeBatch, labels: BatchLabels) -> BoolArray | None:
+        """Return which nodes are scored. None: all."""
+        if not self._needed and not batch.unmirrored:
+            return None
         scored = having_all(labels, self._needed, batch)
         scored[batch.unknown] = False
         return scored
@@ -87,37 +122,49 @@ class PreScoreState:
         """
         weight = self._weights.get(key)
         if weight is None:
-            scored = self._scored
-            size = int(scored.sum()) if key == HOSTNAME else _number_of_domains(self._labels.of(key), scored)
-            weight = self._weights[key] = math.log(size + 2)
+            weight = self._weights[key] = math.log(self._size(key) + 2)
         return weight
 
+    def _size(self, key: str) -> int:
+        """Return the number of domains among the scored nodes of the request."""
+        scored = self._scored
+        if key == HOSTNAME:
+            return len(self._batch) if scored is None else int(scored.sum())
+        column = self._labels.of(key)
+        is_whole = scored is None and self._batch.slots is self._mirror.nodes.all_slots()
+        if is_whole and column is not None and self._all_have(key):
+            return len(column.column.ids)
+        return _number_of_domains(column, np.ones(len(self._batch), np.bool_) if scored is None else scored)
+
+    def _by_domain(
+        self, constraint: SpreadConstraint, column: BatchColumn, domains: ConstrainedDomains
+    ) -> Float64Array:
+        """Return the score of a constraint by value id, 0 for ABSENT."""
+        numbers = domains.of(constraint, column.column).sums(self._counter(constraint))
+        by_domain: Float64Array = numbers * np.float64(self._weight(constraint.topology_key))
+        by_domain += float(constraint.max_skew - 1)
+        by_domain[ABSENT] = 0.0
+        return by_domain
+
     def _worth(
-        self,
-        constraint: SpreadConstraint,
-        weight: float,
-        batch: NodeBatch,
-        column: BatchColumn,
-        domains: ConstrainedDomains,
+        self, constraint: SpreadConstraint, batch: NodeBatch, column: BatchColumn, domains: ConstrainedDomains
     ) -> Float64Array:
         """Return the score of a constraint for each node of the batch, 0 without its label."""
-        counter, ids, least = self._counter(constraint), column.topology_ids(), float(constraint.max_skew - 1)
+        ids = column.topology_ids()
         if constraint.topology_key != HOSTNAME:
             # By domain before by node, because there are fewer domains.
-            by_domain: Float64Array = domains.of(constraint, column.column).sums(counter) * np.float64(weight)
-            by_domain += least
-            by_domain[ABSENT] = 0.0
-            return by_domain.take(ids)
-        worth: Float64Array = counter.per_slot(self._mirror.nodes.capacity).take(batch.slots) * np.float64(weight)
-        worth += least
+            return self._by_domain(constraint, column, domains).take(ids)
+        numbers = self._counter(constraint).per_slot(self._mirror.nodes.capacity).take(batch.slots)
+        worth: Float64Array = numbers * np.float64(self._weight(constraint.topology_key))
+        worth += float(constraint.max_skew - 1)
         if ids.min(initial=0) < 0:
             worth[ids == ABSENT] = 0.0
         return worth
 
 
-def turned(raw: Int64Array) -> Int64Array:
-    """Invert and normalise the raw scores of nodes that are all scored."""
-    lowest, highest = int(raw.min()), int(raw.max())
+def turned(raw: Int64Array, lowest: int) -> Int64Array:
+    """Invert and normalise the raw scores of nodes that are all scored. `lowest` is the lowest of them."""
+    highest = int(raw.max())
     if highest <= 0:
         return np.full_like(raw, MAX_NODE_SCORE)
     return mapped(raw, lowest, highest, lambda scores: MAX_NODE_SCORE * (highest + lowest - scores) // highest)

@@ -1,9 +1,11 @@
 """What a ranking looks at again after a change of counters, with InterPodAffinity and with a plugin that states it."""
 
 from collections.abc import Collection
+from random import Random
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from core.equivalence.cache import EquivalenceCache
 from core.events import ClusterEvent
@@ -17,12 +19,14 @@ from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.profile import Profile
 from core.scheduling_cycle import choose_nodes
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import node_of, pod_of
 from tests.core.equivalence.said_plugin import StatedPlugin, failing, when
 from tests.core.mirror.values import mirror_of, node, pod, tell
+from tests.core.plugins.podtopologyspread.spreading import should
 
 HOST: Final = "kubernetes.io/hostname"
 WEB: Final = labelled(app="web")
@@ -40,15 +44,15 @@ def _node(name: str, zone: str, host: str = "") -> Node:
 class _Cluster:
     """Four nodes in two zones. Every choice for a class is compared with a fresh one."""
 
-    def __init__(self, requested: PodBuilder) -> None:
+    def __init__(self, requested: PodBuilder | Pod) -> None:
         self.mirror = ClusterMirror()
         for name, zone in zip("abcd", "xxyy", strict=True):
             self.mirror.apply(ClusterEvent("Add", _node(name, zone)))
-        plugin = InterPodAffinity()
+        plugin, spread = InterPodAffinity(), PodTopologySpread()
         self.other = StatedPlugin("Another", invalidated_by=(when(Node, Scope.ALL),))
-        self.profile = Profile((plugin, StatedPlugin("Other")), ((plugin, 2), (self.other, 1)))
+        self.profile = Profile((plugin, StatedPlugin("Other")), ((plugin, 2), (self.other, 1), (spread, 2)))
         self.cache = EquivalenceCache(self.mirror, self.profile.plugins)
-        self.requested = pod_of(requested)
+        self.requested = requested if isinstance(requested, Pod) else pod_of(requested)
         for _ in range(3):  # after the second, the class has a ranking
             self.choice()
 
@@ -221,3 +225,19 @@ def test_all_nodes_are_judged_again_after_another_event_than_of_a_pod() -> None:
     stated.plugin.raw["c"] = 0
     assert stated.ask("q") == ["b"]
     assert stated.plugin.requested == [["a", "b", "c"], ["a", "b", "c"]]
+
+
+@pytest.mark.parametrize("repels", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_soft_spread_constraints_choose_after_each_decision_as_if_all_were_scored_anew(
+    seed: int, *, repels: bool
+) -> None:
+    random = Random(seed)  # noqa: S311 - no secret
+    web = _web("p").required_anti_affinity(term(HOST, WEB)) if repels else _web("p")
+    cluster = _Cluster(replace(pod_of(web), spread=(should(HOST, 3), should("zone", 5))))
+    cluster.other.raw |= {name: random.randrange(4) * WEIGHT for name in "abcd"}
+    tell(cluster.mirror, "Add", _node("e", random.choice("xyz")), _node("f", "x"), _node("g", "y"))
+    assert cluster.choice()
+    for number, name in enumerate(random.choices("abcdefg", k=12)):
+        cluster.place(name, _web(f"{number}"))
+        cluster.choice()

@@ -34,6 +34,20 @@ FAULTS: Final = (
         tests=("test_ranking.py",),
     ),
     Fault(
+        id="ranking-amends-scores-of-all-nodes",
+        breaks="A decision chooses the same nodes as the last one, although the pods of their zone count against them.",
+        old=" if len(ranking.skipping) == len(self._together) else None",
+        new="",
+        tests=("test_counted_rankings.py",),
+    ),
+    Fault(
+        id="ranking-spreads-over-nodes-that-do-not-fit",
+        breaks="The weight of a zone, and the range of scores, follow from nodes that do not fit.",
+        old="fitting = fits.nonzero()[0] if number < len(totals) else None",
+        new="fitting = None",
+        tests=("test_counted_rankings.py",),
+    ),
+    Fault(
         id="ranking-normalises-among-nodes-that-do-not-fit",
         breaks="A changed node that does not fit has a score beyond the range of the others, which are scored by it.",
         old="among.highest, *now))).tolist()[2:]",

@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="spread-scores-nodes-with-pods-by-zone-alone",
+        breaks="A node with pods of the app scores like its neighbours without any.",
+        old="        raw[positions] = rounded_all(there + by_domain.take(column.ids.take(positions)))\n",
+        new="",
+        tests=("podtopologyspread/test_plugin.py",),
+    ),
+    Fault(
         id="first-pod-goes-to-nodes-without-the-key",
         breaks="The first of the pods that want each other may go to a node without the topology key.",
         old="                attracted &= value_ids != ABSENT\n",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import log
+from random import Random
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -225,6 +226,25 @@ def test_without_requiring_all_labels_a_node_without_a_hostname_scores_nothing_b
     pod, unmirrored = incoming(should(HOST, max_skew=3)), [Node("s", {HOST: "s"}), Node("t")]
     scores = raw(mirror_of(*PODS), pod, ["a1", "bare"], unmirrored, require_all_topologies=False)
     assert scores == {"a1": round(3 * log(6) + 2), "bare": 0, "s": 2, "t": 0}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_scores_of_all_nodes_are_those_of_the_same_nodes_by_name(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - no secret
+    zones = [{}, {ZONE: "a"}, {ZONE: "b"}] if seed % 2 else [{ZONE: "a"}, {ZONE: "b"}]
+    nodes = [Node(name, random.choice(zones) | {HOST: name}) for name in (f"n{number}" for number in range(9))]
+    on = {node.name: " ".join(random.choices(["web", "db"], k=random.randrange(4))) for node in nodes}
+    mirror, pod = mirror_of(*placed(**on), nodes=nodes), incoming(should(HOST, 3), should(ZONE, 5))
+    everyone, some = mirror.all_nodes(), np.array(sorted(random.sample(range(9), 4)))
+    by_names = mirror.batch([node.name for node in nodes])
+    found = []
+    for requested, scored in ((everyone, everyone), (everyone.part(some), everyone), (by_names, by_names)):
+        constraints = own_constraints(pod, SCHEDULE_ANYWAY)
+        state = PreScoreState(mirror, pod, constraints, requested, require_all_topologies=seed % 3 == 0)
+        found.append(state.score(scored).tolist())
+    of_some = PreScoreState(mirror, pod, constraints, everyone.part(some), require_all_topologies=seed % 3 == 0)
+    assert found[0] == found[2], "all nodes have a faster way"
+    assert of_some.score(by_names).tolist() == found[1], "also where the weights are those of some"
 
 
 def test_halves_are_rounded_up_as_go_rounds_them() -> None:
