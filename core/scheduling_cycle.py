@@ -261,9 +261,3 @@ def states_of(profile: Profile) -> list[Callable[[ClusterMirror], Listener]]:
     be created late.
     """
     return list(dict.fromkeys(make for plugin in profile.plugins for make in plugin.states))
-
-
-def derive_states(profile: Profile, mirror: ClusterMirror) -> None:
-    """Create the states that the plugins of a profile need."""
-    for make in states_of(profile):
-        mirror.derived(make)

@@ -22,7 +22,7 @@ from core.plugins import DEVICES
 from core.profile import Profile
 from core.releases.differences import rules_of
 from core.releases.release import nearest
-from core.scheduling_cycle import derive_states, filter_nodes
+from core.scheduling_cycle import filter_nodes
 from tests.bench import cluster, device_cluster
 from tests.bench.cluster import Object
 from tests.bench.command import Size
@@ -31,6 +31,7 @@ from tests.bench.intree_process import InTree, running
 from tests.bench.live import BenchError
 from tests.bench.report import Ratio, Rounds, Row, Section
 from tests.conformance.engine import load
+from tests.core.profile_parts import derive_states
 from tests.cost.forked import Recorder, forked
 from tests.e2e.binaries import RELEASES, BuildError, binaries, module_of
 

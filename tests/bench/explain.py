@@ -20,11 +20,11 @@ from app.verbs.request import Request
 from core.diagnosis.explained_profile import every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.profile import Profile, parse_profile
-from core.scheduling_cycle import derive_states
 from tests.bench import cluster
 from tests.bench.command import Size
 from tests.bench.decisions import loaded, names_of, settle, timed
 from tests.bench.report import Ratio, Row, Section, Times
+from tests.core.profile_parts import derive_states
 
 _ROUNDS: Final = 5
 _SAMPLES: Final = 20

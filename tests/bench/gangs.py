@@ -17,13 +17,13 @@ from core.gangs.placing import Gang, Placer, steps_for
 from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
 from core.profile import full_profile
-from core.scheduling_cycle import derive_states
 from tests.bench import cluster
 from tests.bench.command import Size
 from tests.bench.decisions import loaded, settle
 from tests.bench.live import BenchError
 from tests.bench.report import Ratio, Row, Section, Times
 from tests.core.gangs.gang_setting import place_gang
+from tests.core.profile_parts import derive_states
 
 AT_MOST: Final = 0.1
 """Seconds for a gang."""

@@ -10,7 +10,6 @@ from typing import Final
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.objects.pod import Pod
 from core.profile import full_profile
-from core.scheduling_cycle import derive_states
 from core.simulation.capacity import Template, capacity
 from core.simulation.drain import drain
 from core.simulation.facts import Again, MirrorFacts, copy_of_pod
@@ -23,6 +22,7 @@ from tests.bench.command import Size
 from tests.bench.decisions import decoded, loaded, settle
 from tests.bench.live import BenchError
 from tests.bench.report import Ratio, Row, Section, Times
+from tests.core.profile_parts import derive_states
 
 DRAIN: Final = 0.05
 REPLICAS: Final = 2.0

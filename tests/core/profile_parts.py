@@ -1,7 +1,9 @@
 """Profiles for tests, and the parts of a profile by name."""
 
+from core.mirror.cluster import ClusterMirror
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.profile import Profile
+from core.scheduling_cycle import states_of
 
 
 def affinity_profile(
@@ -21,3 +23,9 @@ def filters_of(profile: Profile) -> list[str]:
 
 def scores_of(profile: Profile) -> dict[str, int]:
     return {plugin.name: weight for plugin, weight in profile.scores}
+
+
+def derive_states(profile: Profile, mirror: ClusterMirror) -> None:
+    """Create the states that the plugins of a profile need."""
+    for make in states_of(profile):
+        mirror.derived(make)

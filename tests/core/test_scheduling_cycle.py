@@ -24,7 +24,6 @@ from core.scheduling_cycle import (
     OUT_OF_PARTITION,
     UNKNOWN_NODE,
     NodeSample,
-    derive_states,
     filter_nodes,
     nodes_to_score,
     score_nodes,
@@ -32,7 +31,7 @@ from core.scheduling_cycle import (
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of
 from tests.core.plain_plugin import PlainPlugin
-from tests.core.profile_parts import affinity_profile
+from tests.core.profile_parts import affinity_profile, derive_states
 from tests.properties import scheduling_pool as pool
 
 POD: Final = pod_of(make_pod("p"))

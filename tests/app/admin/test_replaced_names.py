@@ -20,7 +20,6 @@ from app.verbs.request import RecentPods
 from core.diagnosis.explained_profile import served_alone
 from core.explaining.pod_names import HIDDEN as PLACEHOLDER
 from core.profile import full_profile
-from core.scheduling_cycle import derive_states
 from tests.app.admin.limited_callers import (
     ALLOWED,
     DISK,
@@ -36,6 +35,7 @@ from tests.app.admin.limited_callers import (
 from tests.builders import PodBuilder
 from tests.conformance.engine import load
 from tests.core.decoded import pod_of
+from tests.core.profile_parts import derive_states
 from tests.depth import tries
 
 
