@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Final, Unpack
 
 import click
@@ -10,10 +9,10 @@ import msgspec
 
 from app.commands.manifests import one_manifest, read_manifests
 from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
-from app.commands.output import NO_NAMES, Line, OutputFormat, labelled, paragraphs, print_output, styled, wrapped
+from app.commands.output import NO_NAMES, Line, labelled, paragraphs, styled, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import rejected_text
-from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
+from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, answered
 from app.commands.what_if.source import (
     QUESTION_OPTIONS,
     clear_question_errors,
@@ -42,7 +41,6 @@ class Options(QuestionOptions):
     add_node_like: str
     in_zone: str
     orders: int
-    output: OutputFormat
 
 
 @click.command("capacity", params=question_settings())
@@ -69,20 +67,24 @@ def capacity_command(**options: Unpack[Options]) -> None:
     enough fit, 1 if not, 2 for errors.
     """
     with clear_question_errors():
-        texts = [one_manifest(f"-f {each}", read_manifests("-f", each)) for each in options["file"]]
-        question = CapacityQuestion(
-            of=[*options["of"]],
-            namespace=options["namespace"],
-            manifests=[*map(msgspec.Raw, texts)],
-            replicas=options["replicas"],
-            mix=_shares(options["mix"]),
-            add_node_like=options["add_node_like"],
-            in_zone=options["in_zone"],
-            orders=options["orders"],
-        )
-        response = response_to(options, question, "Placing", CapacityResponse)
-    print_output(options["output"], response, partial(capacity_text, response))
+        question = _question(options)
+    response = answered(options, question, "Placing", CapacityResponse, capacity_text)
     sys.exit(EXIT_OK if response.enough else EXIT_NO)
+
+
+def _question(options: Options) -> CapacityQuestion:
+    """Return the question. Raises QuestionError, and UsageError with the option."""
+    texts = [one_manifest(f"-f {each}", read_manifests("-f", each)) for each in options["file"]]
+    return CapacityQuestion(
+        of=[*options["of"]],
+        namespace=options["namespace"],
+        manifests=[*map(msgspec.Raw, texts)],
+        replicas=options["replicas"],
+        mix=_shares(options["mix"]),
+        add_node_like=options["add_node_like"],
+        in_zone=options["in_zone"],
+        orders=options["orders"],
+    )
 
 
 def _shares(text: str) -> list[int]:

@@ -2,22 +2,19 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Final, Unpack
 
 import click
 
 from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
-from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
+from app.commands.output import NO_NAMES, Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
-from app.commands.what_if.dry_run_create import CreatingSource, creator_of, dry_run_create_option
 from app.commands.what_if.moves_text import places_text, without_place_text
-from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
+from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, answered, dry_run_create_option
 from app.commands.what_if.source import (
     NODES_OPTIONS,
     QUESTION_OPTIONS,
     NodesSource,
-    clear_question_errors,
     orders_option,
     question_settings,
 )
@@ -35,14 +32,13 @@ _FLAGS: Final[Mapping[str, Flag]] = {
 }
 
 
-class Options(NodesSource, QuestionOptions, CreatingSource):
+class Options(NodesSource, QuestionOptions):
     """All options of the command."""
 
     ignore_daemonsets: bool
     delete_emptydir_data: bool
     force: bool
     orders: int
-    output: OutputFormat
 
 
 @click.command("drain", params=question_settings())
@@ -61,23 +57,15 @@ def drain_command(**options: Unpack[Options]) -> None:
     (--server), or lists the cluster of a kubeconfig. Ends with 0 if kubectl refuses nothing, each pod is evicted, and
     all that come again find a place; 1 if not; 2 for errors.
     """
-    with clear_question_errors():
-        response = _response(options)
-    print_output(options["output"], response, partial(drain_text, response))
-    sys.exit(EXIT_OK if response.ok else EXIT_NO)
-
-
-def _response(options: Options) -> DrainResponse:
-    """Ask. Raises QuestionError, and as `load` does."""
-    flags = [flag for name, flag in _FLAGS.items() if options[name]]  # type: ignore[literal-required]  # keys of Options
     question = DrainQuestion(
         nodes=[*options["nodes"]],
         selector=options["selector"],
         zone=options["zone"],
-        flags=flags,
+        flags=[flag for name, flag in _FLAGS.items() if options[name]],  # type: ignore[literal-required]  # keys of it
         orders=options["orders"],
     )
-    return response_to(options, question, "Draining", DrainResponse, creator_of(options))
+    response = answered(options, question, "Draining", DrainResponse, drain_text)
+    sys.exit(EXIT_OK if response.ok else EXIT_NO)
 
 
 def drain_text(response: DrainResponse, *, wide: bool) -> Iterator[Line]:

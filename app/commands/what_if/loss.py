@@ -2,20 +2,17 @@
 
 import sys
 from collections.abc import Iterator
-from functools import partial
 from typing import Final, Unpack
 
 import click
 
 from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
-from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
+from app.commands.output import NO_NAMES, Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
-from app.commands.what_if.dry_run_create import CreatingSource, creator_of, dry_run_create_option
 from app.commands.what_if.moves_text import without_place_text
-from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
+from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, answered, dry_run_create_option
 from app.commands.what_if.source import (
     QUESTION_OPTIONS,
-    clear_question_errors,
     orders_option,
     question_settings,
 )
@@ -31,14 +28,13 @@ _MAX_WORKLOADS: Final = 3
 _STATES: Final = {NodeState.OUT: "do not answer", NodeState.REMOVED: "are removed"}
 
 
-class Options(QuestionOptions, CreatingSource):
+class Options(QuestionOptions):
     """All options of the command."""
 
     by: str
     only: tuple[str, ...]
     strict: bool
     orders: int
-    output: OutputFormat
 
 
 @click.command("loss", params=question_settings())
@@ -62,16 +58,9 @@ def loss_command(**options: Unpack[Options]) -> None:
     running service (--server), or lists the cluster of a kubeconfig. Ends with 0; with --strict, 1 if some pod finds no
     place after some loss; 2 for errors.
     """
-    with clear_question_errors():
-        response = _response(options)
-    print_output(options["output"], response, partial(loss_text, response))
-    sys.exit(EXIT_NO if options["strict"] and not response.survived else EXIT_OK)
-
-
-def _response(options: Options) -> LossResponse:
-    """Ask. Raises QuestionError, and as `load` does."""
     question = LossQuestion(by=options["by"], only=[*options["only"]], orders=options["orders"])
-    return response_to(options, question, "Placing", LossResponse, creator_of(options))
+    response = answered(options, question, "Placing", LossResponse, loss_text)
+    sys.exit(EXIT_NO if options["strict"] and not response.survived else EXIT_OK)
 
 
 def loss_text(response: LossResponse, *, wide: bool) -> Iterator[Line]:

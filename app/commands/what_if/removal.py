@@ -2,22 +2,19 @@
 
 import sys
 from collections.abc import Iterator
-from functools import partial
 from typing import Final, Unpack
 
 import click
 
 from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
-from app.commands.output import NO_NAMES, Line, OutputFormat, paragraphs, print_output, styled, table, wrapped
+from app.commands.output import NO_NAMES, Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
-from app.commands.what_if.dry_run_create import CreatingSource, creator_of, dry_run_create_option
 from app.commands.what_if.moves_text import chance_text, rejected_text
-from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, response_to
+from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, answered, dry_run_create_option
 from app.commands.what_if.source import (
     NODES_OPTIONS,
     QUESTION_OPTIONS,
     NodesSource,
-    clear_question_errors,
     orders_option,
     question_settings,
 )
@@ -32,12 +29,11 @@ _MAX_NODES: Final = 20
 _MAX_NAMES: Final = 12
 
 
-class Options(NodesSource, QuestionOptions, CreatingSource):
+class Options(NodesSource, QuestionOptions):
     """All options of the command."""
 
     tries: int
     orders: int
-    output: OutputFormat
 
 
 @click.command("removal", params=question_settings())
@@ -61,16 +57,14 @@ def removal_command(**options: Unpack[Options]) -> None:
     kubeconfig. Ends with 0 if each chosen node could go in every order, or without a choice any node; 1 if not; 2 for
     errors.
     """
-    with clear_question_errors():
-        question = RemovalQuestion(
-            nodes=[*options["nodes"]],
-            selector=options["selector"],
-            zone=options["zone"],
-            tries=options["tries"],
-            orders=options["orders"],
-        )
-        response = response_to(options, question, "Removing", RemovalResponse, creator_of(options))
-    print_output(options["output"], response, partial(removal_text, response))
+    question = RemovalQuestion(
+        nodes=[*options["nodes"]],
+        selector=options["selector"],
+        zone=options["zone"],
+        tries=options["tries"],
+        orders=options["orders"],
+    )
+    response = answered(options, question, "Removing", RemovalResponse, removal_text)
     can_go = [each.can_go for each in response.nodes]
     sys.exit(EXIT_OK if (all(can_go) if question.has_chosen else any(can_go)) else EXIT_NO)
 

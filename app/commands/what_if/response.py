@@ -1,30 +1,50 @@
-"""The answer to a question: of a running service, or of a cluster that the command reads itself."""
+"""The answer to a question: of a running service, or of a cluster that the command reads itself.
 
-from collections.abc import Sequence
-from typing import ClassVar, Final, Protocol, TypeVar
+The latter is asked in steps, so that it shows how far it is, and ends at once at Ctrl-C. With `--dry-run-create`, pods
+come again as the API server makes them. That is an option, because questions only read otherwise. A dry run stores
+nothing, but it needs the right to create pods, calls webhooks, and stands in the audit log as a request that creates.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import ClassVar, Final, NotRequired, Protocol, TypeVar
 
 import click
 
+from app.api_server.client import ApiClient
 from app.commands.admin_client import ACCESS_OPTIONS, Access, get_response, understood
+from app.commands.kubeconfig import client_of, credentials_of
 from app.commands.options import refuse_options
-from app.commands.what_if.progress import result_of
-from app.commands.what_if.source import OF_ITS_OWN_CLUSTER, QuestionSource, load
+from app.commands.output import Line, OutputFormat, print_output
+from app.commands.what_if.source import OF_ITS_OWN_CLUSTER, QuestionSource, clear_question_errors, load
 from app.process.json_text import decode, encode
 from app.settings.limits import DEFAULTS
-from app.simulation.comes_again import Creator
+from app.simulation.dry_runs import DryRuns
 from app.simulation.questions import QuestionCluster, Running
 from core.events import Kind
+from core.simulation.placing import finished
 
 Result = TypeVar("Result")
 SERVICE_OPTIONS: Final = (
     click.option("--server", "url", metavar="URL", help="Ask a running service, by its admin port."),
     *ACCESS_OPTIONS[1:],
 )
+dry_run_create_option: Final = click.option(
+    "--dry-run-create",
+    is_flag=True,
+    help="Ask the API server to create the pods that come again, with dryRun=All: nothing is stored. It adds what"
+    " webhooks, policies and LimitRanges add. Needs the right to create pods.",
+)
 _PATIENCE: Final = DEFAULTS.question_seconds + 60.0
+_UPDATE: Final = 200  # steps
 
 
 class QuestionOptions(QuestionSource, Access):
-    """The values of QUESTION_OPTIONS, of the settings, and of SERVICE_OPTIONS."""
+    """The values of QUESTION_OPTIONS, of the settings, of SERVICE_OPTIONS, and of the options above."""
+
+    output: OutputFormat
+    dry_run_create: NotRequired[bool]
 
 
 class _Question(Protocol[Result]):
@@ -36,18 +56,52 @@ class _Question(Protocol[Result]):
     def ask(self, cluster: QuestionCluster) -> Running[Result]: ...
 
 
-def response_to(
+def answered(
     options: QuestionOptions,
     question: _Question[Result],
     label: str,
     kind: type[Result],
-    creator: Creator | None = None,
+    text: Callable[..., Iterator[Line]],
 ) -> Result:
-    """Return the answer. Raises QuestionError, DecodeError, CannotAskError, and as `load` does."""
+    """Ask, print the answer, and return it. Ends with one line for an error."""
+    with clear_question_errors():
+        answer = _answer(options, question, label, kind)
+    print_output(options["output"], answer, partial(text, answer))
+    return answer
+
+
+def _answer(options: QuestionOptions, question: _Question[Result], label: str, kind: type[Result]) -> Result:
+    """Ask. Raises QuestionError, DecodeError, CannotAskError, and as `load` does."""
     question.check()
     if not options["url"]:
         refuse_options(Access.__annotations__, "for a running service: give --server, too")
-        return result_of(question.ask(load(options, question.kinds, creator)), label)
+        return result_of(question.ask(load(options, question.kinds, _creator_of(options))), label)
     refuse_options(OF_ITS_OWN_CLUSTER, "for a cluster that the command reads itself, not for a running service")
     response = get_response(options, "POST", f"/what-if/{question.name}", content=encode(question), patience=_PATIENCE)
     return understood(options["url"], response, lambda text: decode(text, kind))
+
+
+def result_of(running: Running[Result], label: str) -> Result:
+    """Take all steps of a question, and return their result. An interrupt undoes what they suppose."""
+    steps, length = running
+    hidden = not sys.stderr.isatty()
+    with click.progressbar(length=length, label=label, file=sys.stderr, hidden=hidden, update_min_steps=_UPDATE) as bar:
+        try:
+            result = finished(steps, partial(bar.update, 1))
+            bar.update(max(0, length - bar.pos))
+            return result
+        finally:
+            steps.close()
+
+
+def _creator_of(options: QuestionOptions) -> DryRuns | None:
+    """Return what asks the API server of a kubeconfig until the command ends, None unless it is wanted."""
+    if not options.get("dry_run_create"):
+        return None
+
+    async def connect() -> ApiClient:
+        return client_of(await credentials_of(options), options)
+
+    dry_runs = DryRuns(connect)
+    click.get_current_context().call_on_close(dry_runs.close)
+    return dry_runs

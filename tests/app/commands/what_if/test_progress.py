@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.commands.what_if.progress import result_of
+from app.commands.what_if.response import result_of
 from app.simulation.questions import Running
 from core.simulation.placing import Steps
 from tests.app.commands.what_if.asking import ask
