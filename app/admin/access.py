@@ -16,13 +16,7 @@ from starlette.datastructures import Headers
 
 from app.admin.page_routes import OPEN_PATHS
 from app.admin.responses import Encoder, JsonResponse
-from app.api_server.access_reviews import (
-    ALL_NAMESPACES,
-    AccessReviews,
-    ReviewError,
-    TokenCaller,
-    UnknownCallerError,
-)
+from app.api_server.access_reviews import ALL_NAMESPACES, AccessReviews, ReviewError, TokenCaller, UnknownCallerError
 from app.api_server.login import bearer
 from app.explain.explainer import Explanation
 from app.process.json_text import naming

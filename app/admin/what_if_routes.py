@@ -21,13 +21,7 @@ from app.objects.decode import DecodeError, decoding, refuse_too_many_elements
 from app.simulation.asking import Asker, QuestionRejectedError, See
 from app.simulation.chosen_nodes import QuestionError
 from app.simulation.hidden_names import Seen
-from app.simulation.questions import (
-    AnyQuestion,
-    CapacityQuestion,
-    DrainQuestion,
-    LossQuestion,
-    RemovalQuestion,
-)
+from app.simulation.questions import AnyQuestion, CapacityQuestion, DrainQuestion, LossQuestion, RemovalQuestion
 from app.verbs.admission import ServingState
 
 QUESTIONS: Final[Mapping[str, type[AnyQuestion]]] = {

@@ -15,14 +15,7 @@ from app.api_server.credentials import ConfigurationError, CredentialsError
 from app.commands.admin_client import ACCESS_OPTIONS, Access, get_response
 from app.commands.dump import SOURCE_OPTIONS, Source, explainer_of, is_of_dump, load_dump
 from app.commands.explanation_text import explanation_text
-from app.commands.inquiry import (
-    INQUIRY_OPTIONS,
-    InquiryOptions,
-    RejectedError,
-    explanation_of,
-    inquiry_of,
-    taken,
-)
+from app.commands.inquiry import INQUIRY_OPTIONS, InquiryOptions, RejectedError, explanation_of, inquiry_of, taken
 from app.commands.options import (
     EXIT_NO,
     EXIT_OK,

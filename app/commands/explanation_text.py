@@ -8,17 +8,7 @@ from typing import Final
 import msgspec
 
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
-from app.commands.output import (
-    Line,
-    Part,
-    Styled,
-    labelled,
-    paragraphs,
-    shortened,
-    styled,
-    table,
-    wrapped,
-)
+from app.commands.output import Line, Part, Styled, labelled, paragraphs, shortened, styled, table, wrapped
 from app.commands.pending import victim_text
 from app.commands.units import packing_text
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState

@@ -18,16 +18,7 @@ from app.commands.options import (
     settings_options,
     with_options,
 )
-from app.commands.output import (
-    FORMATS,
-    Line,
-    OutputFormat,
-    node_name,
-    print_line,
-    print_output,
-    table,
-    wrapped,
-)
+from app.commands.output import FORMATS, Line, OutputFormat, node_name, print_line, print_output, table, wrapped
 from app.explain.explain_request import decode_manifest
 from app.explain.stored_pod import no_objects
 from app.explain.templates import AtHand

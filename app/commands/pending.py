@@ -20,16 +20,7 @@ from app.commands.options import (
     settings_options,
     with_options,
 )
-from app.commands.output import (
-    Line,
-    OutputFormat,
-    age_text,
-    pod_name,
-    print_output,
-    styled,
-    table,
-    wrapped,
-)
+from app.commands.output import Line, OutputFormat, age_text, pod_name, print_output, styled, table, wrapped
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingPodsExplainer, PendingState
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods

@@ -15,12 +15,7 @@ from app.admin.explain_routes import Sample
 from app.api_server.credentials import load_credentials
 from app.api_server.login import own_namespace
 from app.commands.dump import SOURCE_OPTIONS, Source, load_dump, take_again, warn_of_lacks
-from app.commands.options import (
-    clear_errors,
-    settings_options,
-    warn,
-    with_options,
-)
+from app.commands.options import clear_errors, settings_options, warn, with_options
 from app.commands.output import print_line, print_lines
 from app.demo import DEMO
 from app.process import logs

@@ -11,16 +11,7 @@ import msgspec
 from app.admin.cluster_routes import Units
 from app.commands.admin_client import ACCESS_OPTIONS, Access, get_response, understood
 from app.commands.options import clear_errors, output_option, with_options
-from app.commands.output import (
-    NO_NAMES,
-    Line,
-    OutputFormat,
-    age_text,
-    print_output,
-    styled,
-    table,
-    wrapped,
-)
+from app.commands.output import NO_NAMES, Line, OutputFormat, age_text, print_output, styled, table, wrapped
 from core.explaining.words import counted
 from core.gangs.unit import PackingStatus, SchedulingStatus, UnitStatus
 

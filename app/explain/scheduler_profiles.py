@@ -9,12 +9,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from app.objects.plugin_args import plugin_arguments
-from app.scheduler_configuration.scheduler_config import (
-    DEFAULT_SCHEDULER,
-    Extender,
-    SchedulerConfig,
-    choose_extender,
-)
+from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, Extender, SchedulerConfig, choose_extender
 from app.scheduler_configuration.schema import KNOWN, Point, Profile
 from app.scheduler_configuration.validation import arguments_of
 from app.settings.settings import Settings
@@ -24,14 +19,7 @@ from core.diagnosis.not_judged import NotJudged
 from core.framework.interface import Plugin
 from core.objects.pod import Pod
 from core.plugins import DEFAULTS, DEVICES, EXPLAINED, PLUGINS
-from core.profile import (
-    Arguments,
-    full_profile,
-    profile_arguments,
-    with_argument,
-    with_device_score,
-    with_devices,
-)
+from core.profile import Arguments, full_profile, profile_arguments, with_argument, with_device_score, with_devices
 from core.profile import Profile as Plugins
 from core.scheduling_cycle import ALL
 

@@ -34,14 +34,7 @@ from app.objects.decode import (
     texts,
 )
 from app.objects.decode_placement import WireTaint, taint_of
-from core.objects.kinds import (
-    Namespace,
-    PodDisruptionBudget,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
+from core.objects.kinds import Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from core.objects.node import CONDITION_TYPES, Node
 from core.objects.pod import NO_FEATURES, Taint
 from core.objects.pod_requests import rounded

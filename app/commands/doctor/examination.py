@@ -20,13 +20,7 @@ from app.commands.doctor.cluster_checks import (
 )
 from app.commands.doctor.findings import HANDBOOK, RUN, Finding, Report, Severity, Skipped, report
 from app.commands.doctor.registration import Check, Registration
-from app.commands.doctor.service import (
-    OF_KINDRED,
-    REACHABLE,
-    is_kindred,
-    service_findings,
-    visit,
-)
+from app.commands.doctor.service import OF_KINDRED, REACHABLE, is_kindred, service_findings, visit
 from app.scheduler_configuration.scheduler_config import (
     Extender,
     SchedulerConfig,

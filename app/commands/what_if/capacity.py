@@ -8,17 +8,12 @@ import click
 import msgspec
 
 from app.commands.manifests import one_manifest, read_manifests
-from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
-from app.commands.output import NO_NAMES, Line, labelled, paragraphs, styled, wrapped
+from app.commands.options import EXIT_NO, EXIT_OK, with_options
+from app.commands.output import Line, labelled, paragraphs, styled, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import rejected_text
-from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, answered
-from app.commands.what_if.source import (
-    QUESTION_OPTIONS,
-    clear_question_errors,
-    orders_option,
-    question_settings,
-)
+from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, answered
+from app.commands.what_if.source import clear_question_errors, question_settings
 from app.simulation.capacity_response import CapacityResponse
 from app.simulation.chosen_nodes import QuestionError
 from app.simulation.questions import MAX_ADDED, CapacityQuestion
@@ -40,7 +35,6 @@ class Options(QuestionOptions):
     mix: str
     add_node_like: str
     in_zone: str
-    orders: int
 
 
 @click.command("capacity", params=question_settings())
@@ -55,9 +49,7 @@ class Options(QuestionOptions):
 )
 @click.option("--add-node-like", default="", metavar="NODE", help="Add nodes like this one where a pod fits nowhere.")
 @click.option("--in-zone", default="", metavar="ZONE", help="Zone of the added nodes.  [default: that of the node]")
-@orders_option
-@output_option(NO_NAMES)
-@with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
+@with_options(QUESTION_OPTIONS)
 def capacity_command(**options: Unpack[Options]) -> None:
     """Print how many more pods fit: replicas of a manifest, a workload or a pod, and what stops the next one.
 

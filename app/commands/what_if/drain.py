@@ -6,18 +6,12 @@ from typing import Final, Unpack
 
 import click
 
-from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
-from app.commands.output import NO_NAMES, Line, paragraphs, styled, table, wrapped
+from app.commands.options import EXIT_NO, EXIT_OK, with_options
+from app.commands.output import Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import places_text, without_place_text
-from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, answered, dry_run_create_option
-from app.commands.what_if.source import (
-    NODES_OPTIONS,
-    QUESTION_OPTIONS,
-    NodesSource,
-    orders_option,
-    question_settings,
-)
+from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, answered, dry_run_create_option
+from app.commands.what_if.source import NODES_OPTIONS, NodesSource, question_settings
 from app.simulation.drain_response import DrainResponse
 from app.simulation.questions import DrainQuestion, Flag
 from core.explaining.words import counted, listed
@@ -38,7 +32,6 @@ class Options(NodesSource, QuestionOptions):
     ignore_daemonsets: bool
     delete_emptydir_data: bool
     force: bool
-    orders: int
 
 
 @click.command("drain", params=question_settings())
@@ -46,10 +39,8 @@ class Options(NodesSource, QuestionOptions):
 @click.option(IGNORE_DAEMON_SETS, is_flag=True, help="As kubectl: leave the pods of DaemonSets.")
 @click.option(DELETE_LOCAL_DATA, is_flag=True, help="As kubectl: also evict pods with emptyDir volumes.")
 @click.option(FORCE, is_flag=True, help="As kubectl: also evict pods without a controller.")
-@orders_option
-@output_option(NO_NAMES)
 @dry_run_create_option
-@with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
+@with_options(QUESTION_OPTIONS)
 def drain_command(**options: Unpack[Options]) -> None:
     """Print what `kubectl drain` would refuse and evict, and where the pods would go. Nothing is changed.
 

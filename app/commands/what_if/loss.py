@@ -6,16 +6,12 @@ from typing import Final, Unpack
 
 import click
 
-from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
-from app.commands.output import NO_NAMES, Line, paragraphs, styled, table, wrapped
+from app.commands.options import EXIT_NO, EXIT_OK, with_options
+from app.commands.output import Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import without_place_text
-from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, answered, dry_run_create_option
-from app.commands.what_if.source import (
-    QUESTION_OPTIONS,
-    orders_option,
-    question_settings,
-)
+from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, answered, dry_run_create_option
+from app.commands.what_if.source import question_settings
 from app.simulation.loss_response import DomainResponse, LossResponse
 from app.simulation.questions import LossQuestion
 from core.explaining.words import counted
@@ -34,7 +30,6 @@ class Options(QuestionOptions):
     by: str
     only: tuple[str, ...]
     strict: bool
-    orders: int
 
 
 @click.command("loss", params=question_settings())
@@ -47,10 +42,8 @@ class Options(QuestionOptions):
 )
 @click.option("--only", multiple=True, metavar="VALUE", help="Only this zone, or value. Can be repeated.")
 @click.option("--strict", is_flag=True, help="End with 1 if the cluster does not survive one of the losses.")
-@orders_option
-@output_option(NO_NAMES)
 @dry_run_create_option
-@with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
+@with_options(QUESTION_OPTIONS)
 def loss_command(**options: Unpack[Options]) -> None:
     """Print which zone can fail: what its workloads keep, and which of its pods find no place elsewhere.
 

@@ -6,18 +6,12 @@ from typing import Final, Unpack
 
 import click
 
-from app.commands.options import EXIT_NO, EXIT_OK, output_option, with_options
-from app.commands.output import NO_NAMES, Line, paragraphs, styled, table, wrapped
+from app.commands.options import EXIT_NO, EXIT_OK, with_options
+from app.commands.output import Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import chance_text, rejected_text
-from app.commands.what_if.response import SERVICE_OPTIONS, QuestionOptions, answered, dry_run_create_option
-from app.commands.what_if.source import (
-    NODES_OPTIONS,
-    QUESTION_OPTIONS,
-    NodesSource,
-    orders_option,
-    question_settings,
-)
+from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, answered, dry_run_create_option
+from app.commands.what_if.source import NODES_OPTIONS, NodesSource, question_settings
 from app.simulation.questions import RemovalQuestion
 from app.simulation.removal_response import RemovalResponse
 from core.explaining.words import counted, listed
@@ -33,7 +27,6 @@ class Options(NodesSource, QuestionOptions):
     """All options of the command."""
 
     tries: int
-    orders: int
 
 
 @click.command("removal", params=question_settings())
@@ -45,10 +38,8 @@ class Options(NodesSource, QuestionOptions):
     show_default=True,
     help="How many nodes the search for a set that can go together tries; 0: none.",
 )
-@orders_option
-@output_option(NO_NAMES)
 @dry_run_create_option
-@with_options((*QUESTION_OPTIONS, *SERVICE_OPTIONS))
+@with_options(QUESTION_OPTIONS)
 def removal_command(**options: Unpack[Options]) -> None:
     """Print which nodes could go, with all their pods placed elsewhere, and what is in the way of the others.
 

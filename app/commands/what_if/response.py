@@ -14,19 +14,30 @@ import click
 
 from app.api_server.client import ApiClient
 from app.commands.admin_client import ACCESS_OPTIONS, Access, get_response, understood
-from app.commands.kubeconfig import client_of, credentials_of
-from app.commands.options import refuse_options
-from app.commands.output import Line, OutputFormat, print_output
+from app.commands.dump import SOURCE_OPTIONS
+from app.commands.kubeconfig import KUBECONFIG_OPTIONS, client_of, credentials_of
+from app.commands.options import output_option, refuse_options
+from app.commands.output import NO_NAMES, Line, OutputFormat, print_output
 from app.commands.what_if.source import OF_ITS_OWN_CLUSTER, QuestionSource, clear_question_errors, load
 from app.process.json_text import decode, encode
 from app.settings.limits import DEFAULTS
 from app.simulation.dry_runs import DryRuns
-from app.simulation.questions import QuestionCluster, Running
+from app.simulation.questions import MAX_ORDERS, QuestionCluster, Running
 from core.events import Kind
 from core.simulation.placing import finished
 
 Result = TypeVar("Result")
-SERVICE_OPTIONS: Final = (
+QUESTION_OPTIONS: Final = (
+    click.option(
+        "--orders",
+        type=click.IntRange(1, MAX_ORDERS),
+        default=3,
+        show_default=True,
+        help="In how many orders pods arrive and ties are broken. The first one is the same each time.",
+    ),
+    output_option(NO_NAMES),
+    *SOURCE_OPTIONS,
+    *KUBECONFIG_OPTIONS,
     click.option("--server", "url", metavar="URL", help="Ask a running service, by its admin port."),
     *ACCESS_OPTIONS[1:],
 )
@@ -41,8 +52,9 @@ _UPDATE: Final = 200  # steps
 
 
 class QuestionOptions(QuestionSource, Access):
-    """The values of QUESTION_OPTIONS, of the settings, of SERVICE_OPTIONS, and of the options above."""
+    """The values of the options above, and of the settings."""
 
+    orders: int
     output: OutputFormat
     dry_run_create: NotRequired[bool]
 

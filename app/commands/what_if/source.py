@@ -11,8 +11,8 @@ import click
 
 from app.api_server.client import ApiError
 from app.api_server.credentials import ConfigurationError, CredentialsError
-from app.commands.dump import SOURCE_OPTIONS, Cluster, Source, load_dump, without_quotas
-from app.commands.kubeconfig import KUBECONFIG_OPTIONS, KubeconfigOptions, client_of, credentials_of
+from app.commands.dump import Cluster, Source, load_dump, without_quotas
+from app.commands.kubeconfig import KubeconfigOptions, client_of, credentials_of
 from app.commands.options import clear_errors, exit_with_error, loaded_settings, refuse_options, settings_options
 from app.commands.why.cluster import MissingRightsError, list_cluster, report
 from app.objects.decode import DecodeError
@@ -21,20 +21,12 @@ from app.simulation.assumptions import Lack
 from app.simulation.chosen_nodes import QuestionError
 from app.simulation.comes_again import ClusterFacts, Creator
 from app.simulation.objects_at_hand import OF_OWNERS, take_items, take_listed
-from app.simulation.questions import MAX_ORDERS, QuestionCluster
+from app.simulation.questions import QuestionCluster
 from app.simulation.raw_objects import RawObjects
 from app.wiring.engine import apply_partition, check_explained, for_simulations, simulated_kinds, simulated_schedulers
 from core.events import Kind
 
 _SETTINGS: Final = ("kubernetes", "feature_gates", "scheduler_config")
-orders_option: Final = click.option(
-    "--orders",
-    type=click.IntRange(1, MAX_ORDERS),
-    default=3,
-    show_default=True,
-    help="In how many orders pods arrive and ties are broken. The first one is the same each time.",
-)
-QUESTION_OPTIONS: Final = (*SOURCE_OPTIONS, *KUBECONFIG_OPTIONS)
 NODES_OPTIONS: Final = (
     click.argument("nodes", nargs=-1, metavar="[NODE]..."),
     click.option("--selector", "-l", default="", metavar="LABELS", help="Nodes with these labels, as for kubectl."),
@@ -49,7 +41,7 @@ _MANIFEST: Final = re.compile(r"\Amanifests\[\d+\]\.?")
 
 
 class QuestionSource(Source, KubeconfigOptions):
-    """The values of QUESTION_OPTIONS, and of the settings."""
+    """The values of the options that choose a cluster, and of the settings."""
 
     config: Path | None
 

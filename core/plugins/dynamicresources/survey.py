@@ -16,12 +16,7 @@ from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import KEEP_PODS_OFF, Taint
 from core.plugins.dynamicresources.alike import Aspect
-from core.plugins.dynamicresources.allocator import (
-    AllocationError,
-    OnThisNodeError,
-    Search,
-    UndecidedError,
-)
+from core.plugins.dynamicresources.allocator import AllocationError, OnThisNodeError, Search, UndecidedError
 from core.plugins.dynamicresources.capacities import NOTHING, Amounts, CapacityError, fits
 from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
 from core.plugins.dynamicresources.pools import Pool, PoolDevice, PoolError, Usage, is_chosen
