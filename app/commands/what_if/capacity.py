@@ -12,7 +12,7 @@ from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, labelled, paragraphs, styled, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import rejected_text
-from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, answered
+from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, printed_response
 from app.commands.what_if.source import clear_question_errors, question_settings
 from app.simulation.capacity_response import CapacityResponse
 from app.simulation.chosen_nodes import QuestionError
@@ -60,7 +60,7 @@ def capacity_command(**options: Unpack[Options]) -> None:
     """
     with clear_question_errors():
         question = _question(options)
-    response = answered(options, question, "Placing", CapacityResponse, capacity_text)
+    response = printed_response(options, question, "Placing", CapacityResponse, capacity_text)
     sys.exit(EXIT_OK if response.enough else EXIT_NO)
 
 

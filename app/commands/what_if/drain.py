@@ -10,7 +10,7 @@ from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import places_text, without_place_text
-from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, answered, dry_run_create_option
+from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, printed_response, dry_run_create_option
 from app.commands.what_if.source import NODES_OPTIONS, NodesSource, question_settings
 from app.simulation.drain_response import DrainResponse
 from app.simulation.questions import DrainQuestion, Flag
@@ -55,7 +55,7 @@ def drain_command(**options: Unpack[Options]) -> None:
         flags=[flag for name, flag in _FLAGS.items() if options[name]],  # type: ignore[literal-required]  # keys of it
         orders=options["orders"],
     )
-    response = answered(options, question, "Draining", DrainResponse, drain_text)
+    response = printed_response(options, question, "Draining", DrainResponse, drain_text)
     sys.exit(EXIT_OK if response.ok else EXIT_NO)
 
 

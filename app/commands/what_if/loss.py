@@ -10,7 +10,7 @@ from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import without_place_text
-from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, answered, dry_run_create_option
+from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, printed_response, dry_run_create_option
 from app.commands.what_if.source import question_settings
 from app.simulation.loss_response import DomainResponse, LossResponse
 from app.simulation.questions import LossQuestion
@@ -52,7 +52,7 @@ def loss_command(**options: Unpack[Options]) -> None:
     place after some loss; 2 for errors.
     """
     question = LossQuestion(by=options["by"], only=[*options["only"]], orders=options["orders"])
-    response = answered(options, question, "Placing", LossResponse, loss_text)
+    response = printed_response(options, question, "Placing", LossResponse, loss_text)
     sys.exit(EXIT_NO if options["strict"] and not response.survived else EXIT_OK)
 
 

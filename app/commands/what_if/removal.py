@@ -10,7 +10,7 @@ from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import chance_text, rejected_text
-from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, answered, dry_run_create_option
+from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, printed_response, dry_run_create_option
 from app.commands.what_if.source import NODES_OPTIONS, NodesSource, question_settings
 from app.simulation.questions import RemovalQuestion
 from app.simulation.removal_response import RemovalResponse
@@ -55,7 +55,7 @@ def removal_command(**options: Unpack[Options]) -> None:
         tries=options["tries"],
         orders=options["orders"],
     )
-    response = answered(options, question, "Removing", RemovalResponse, removal_text)
+    response = printed_response(options, question, "Removing", RemovalResponse, removal_text)
     can_go = [each.can_go for each in response.nodes]
     sys.exit(EXIT_OK if (all(can_go) if question.has_chosen else any(can_go)) else EXIT_NO)
 

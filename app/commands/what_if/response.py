@@ -68,21 +68,21 @@ class _Question(Protocol[Result]):
     def ask(self, cluster: QuestionCluster) -> Running[Result]: ...
 
 
-def answered(
+def printed_response(
     options: QuestionOptions,
     question: _Question[Result],
     label: str,
     kind: type[Result],
     text: Callable[..., Iterator[Line]],
 ) -> Result:
-    """Ask, print the answer, and return it. Ends with one line for an error."""
+    """Ask, print the response, and return it. Ends with one line for an error."""
     with clear_question_errors():
-        answer = _answer(options, question, label, kind)
-    print_output(options["output"], answer, partial(text, answer))
-    return answer
+        response = _response(options, question, label, kind)
+    print_output(options["output"], response, partial(text, response))
+    return response
 
 
-def _answer(options: QuestionOptions, question: _Question[Result], label: str, kind: type[Result]) -> Result:
+def _response(options: QuestionOptions, question: _Question[Result], label: str, kind: type[Result]) -> Result:
     """Ask. Raises QuestionError, DecodeError, CannotAskError, and as `load` does."""
     question.check()
     if not options["url"]:
