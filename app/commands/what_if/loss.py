@@ -10,7 +10,7 @@ from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import without_place_text
-from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, printed_response, dry_run_create_option
+from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, dry_run_create_option, printed_response
 from app.commands.what_if.source import question_settings
 from app.simulation.loss_response import DomainResponse, LossResponse
 from app.simulation.questions import LossQuestion

@@ -10,7 +10,7 @@ from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import chance_text, rejected_text
-from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, printed_response, dry_run_create_option
+from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, dry_run_create_option, printed_response
 from app.commands.what_if.source import NODES_OPTIONS, NodesSource, question_settings
 from app.simulation.questions import RemovalQuestion
 from app.simulation.removal_response import RemovalResponse
