@@ -3,9 +3,13 @@
 Both sides are measured in turns, pod by pod, because absolute times mean little on a shared machine.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Final
 
+from app.objects.resources import RESOURCES
+from core.events import ClusterEvent
+from core.objects.kinds import Service
 from core.objects.pod import Pod
 from core.profile import full_profile
 from tests.bench import cluster
@@ -15,6 +19,7 @@ from tests.bench.decisions import Decider, decoded, loaded, names_of, settle, ti
 from tests.bench.live import BenchError
 from tests.bench.report import Ratio, Rounds, Row, Section
 from tests.core.profile_parts import affinity_profile
+from tests.fake_apiserver.bench_data import service
 from tests.reference.naive import NaiveCluster
 
 FASTER: Final = 100
@@ -97,7 +102,14 @@ class Bench:
         if dict(zip(feasible, scores.tolist(), strict=True)) != expected:
             raise BenchError(f"{v1_pod['metadata']['name']}: the engine's answer is not that of the naive reference")
 
-    def rejections(self, kind: str) -> Iterator[Row]:
+    def add_services(self) -> None:
+        """Add a Service for each app, as over HTTP. Its pods are spread, and each one changes scores of all nodes."""
+        for app in range(cluster.app_count(self._size.pods)):
+            service_of_app = RESOURCES[Service].decode(json.dumps(service(app)).encode())
+            self._chooser.mirror.apply(ClusterEvent("Add", service_of_app))
+        settle()
+
+    def rejections(self, kind: str, what: str = "") -> Iterator[Row]:
         """Measure a choice among all nodes, by all plugins, after a decision that changed one node.
 
         The pods are of one class that fits, and of one that fits nowhere. In a small cluster no pod of a kind may fit.
@@ -122,7 +134,7 @@ class Bench:
             if not number:  # with the ranking, and with a first judgement of all nodes
                 samples = Rounds(_CHOICE, _REJECTION)
         ratio = Ratio.of(samples.of[_REJECTION], samples.of[_CHOICE], at_most=_REJECTION_AT_MOST)
-        name = f"{kind}, one of all nodes, after a decision"
+        name = f"{kind}{what}, one of all nodes, after a decision"
         yield Row(name, samples.times(), ratios={"fits nowhere to fits": ratio})
 
     def _with_place(self, kind: str) -> Object | None:
@@ -141,4 +153,6 @@ def measure(size: Size) -> Section:
     bench = Bench(size)
     rows = [bench.row(kind) for kind in cluster.KINDS]
     rows += [row for kind in cluster.KINDS for row in bench.rejections(kind)]
+    bench.add_services()
+    rows += [row for kind in cluster.KINDS for row in bench.rejections(kind, " of a Service")]
     return Section("engine", f"Decisions by kind of pod, {size}", rows, _NOTES)

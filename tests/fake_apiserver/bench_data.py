@@ -254,7 +254,7 @@ def bench_store(nodes: int, pods: int, history: int) -> Store:
     _load(store, CSI_NODES.path, ({"metadata": {"name": cluster.node_name(index)}} for index in range(nodes)))
     _load(store, STORAGE_CLASSES.path, [{"metadata": {"name": "fast"}, "provisioner": "disk.csi.example.com"}])
     _load(store, REPLICA_SETS.path, map(_replica_set, apps))
-    _load(store, SERVICES.path, map(_service, apps))
+    _load(store, SERVICES.path, map(service, apps))
     _load(store, POD_DISRUPTION_BUDGETS.path, map(_disruption_budget, apps[::10]))
     store.load(PODS.path, _pods(store.version + 1, pods, nodes))
     return store
@@ -332,7 +332,8 @@ def _replica_set(app: int) -> Object:
     }
 
 
-def _service(app: int) -> Object:
+def service(app: int) -> Object:
+    """Make the v1.Service that selects the pods of an app."""
     return {"metadata": _named_after(app), "spec": {"selector": {"app": cluster.app_name(app)}, "type": "ClusterIP"}}
 
 
