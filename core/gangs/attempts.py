@@ -25,8 +25,9 @@ from core.objects.node import HOSTNAME
 from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes
+from core.simulation.kinds import kind_of
 from core.simulation.one_pod import Choose, fits_any, place_best, place_on
-from core.simulation.placing import Steps, in_turn, kind_of, may_be_helped
+from core.simulation.placing import Steps, in_turn, may_be_helped
 
 NOT_JUDGED: Final[BoolArray] = np.zeros(0, np.bool_)
 

@@ -18,10 +18,11 @@ from core.objects.node import ZONE
 from core.objects.pod import Pod, PodClaim, PodVolume
 from core.objects.volumes import PersistentVolumeClaim
 from core.simulation.facts import copy_of_pod
+from core.simulation.kinds import alike
 from core.simulation.moves import Basis, Rejected, rejected
 from core.simulation.new_nodes import NewNodes, NodeLike
 from core.simulation.orders import arrival
-from core.simulation.placing import Outcome, Placing, Steps, alike, may_be_helped
+from core.simulation.placing import Outcome, Placing, Steps, may_be_helped
 
 POOL_LABELS: Final = (
     "karpenter.sh/nodepool",

@@ -10,14 +10,12 @@ and a rejection, so that order decides how long it takes: 0.15 to 0.25 ms for a 
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import pairwise, starmap
-from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from msgspec.structs import replace
 
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.framework.interface import Code, Verdicts
@@ -28,6 +26,7 @@ from core.mirror.work import WorkLimitError
 from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.preemption import NEVER, least_harm
 from core.profile import Profile
+from core.simulation.kinds import Kinds, alike
 from core.simulation.one_pod import Choose, place_best
 
 T = TypeVar("T")
@@ -115,25 +114,6 @@ _MOST_DRY_RUNS: Final = 20
 """Dry runs of preemption of one placing. One takes about 3 ms for each node."""
 _NODES_OF_DRY_RUN: Final = 8
 
-_IDENTITY: Final = frozenset({"uid", "name", "resource_version", "start_time", "waiting", "group"})
-_all_but_identity: Final = attrgetter(*(field for field in Pod.__struct_fields__ if field not in _IDENTITY))
-
-
-def alike(one: Pod, other: Pod) -> bool:
-    """Return whether two pods are equal but for their names, so that rules judge them alike.
-
-    Claims of their own have names of their own.
-    """
-    return bool(one.waiting.gates == other.waiting.gates and _all_but_identity(one) == _all_but_identity(other))
-
-
-def kind_of(pod: Pod) -> Hashable:
-    """Return a key that is the same for pods that are alike, if neither is gated and their requests are as counted."""
-    labels, requests = frozenset(pod.labels.items()), frozenset(pod.requests.items())
-    named = replace(pod, labels=labels, requests=requests, demand=replace(pod.demand, resources=None))
-    kind: Hashable = _all_but_identity(named)
-    return kind
-
 
 class Placing:
     """Places pods in a fork that the cache follows.
@@ -161,8 +141,7 @@ class Placing:
         self._lowest: int | None = None  # priority of any pod, once it is needed
         self._seen: set[object] = set()  # owners and labels of pods that were evaluated
         self._last: Evaluation  # of the pod that was placed last
-        self._kinds: dict[Hashable, int] = {}
-        self._kind_of: dict[str, int] = {}  # by UID, of pods that were tried again
+        self._kinds = Kinds(mirror)  # of pods that were tried again
         self._batch: tuple[int, NodeBatch] | None = None  # NodeTable.epoch, and the nodes that may be chosen
 
     def place(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
@@ -186,14 +165,16 @@ class Placing:
         """Try pods again that found no place. Those that still find none keep their outcomes.
 
         Of pods of one kind, one is tried: a drain tries 10,000 pods again in each round. Where it finds no place, those
-        after it find none, unless a pod that may help them is placed in between.
+        after it find none, unless a pod that may help them is placed in between. No volume may have become free, and
+        nodes may only have been added, since pods were tried again before.
         """
         left, self._dry_runs_left = self._dry_runs_left, 0
         tried: list[Outcome] = []
         hopeless, for_now = set[int](), set[int]()  # kinds
         for before in rejected:
-            kind = self._kind(before.pod)
-            if kind in hopeless or kind in for_now:
+            scheduler = self._schedulers.get(before.pod.scheduler_name or DEFAULT_SCHEDULER)
+            kinds = self._kinds.of(before.pod, None if scheduler is None else scheduler.profile, self.nodes())
+            if kinds & hopeless or kinds & for_now:
                 tried.append(before)
                 continue
             (now,) = yield from self._in_turn([before.pod])
@@ -201,17 +182,9 @@ class Placing:
             if now.is_placed:
                 for_now.clear()
             else:
-                (for_now if may_be_helped(before.pod) else hopeless).add(kind)
+                (for_now if may_be_helped(before.pod) else hopeless).update(self._kinds.rejected_with(before.pod))
         self._dry_runs_left = left
         return tried
-
-    def _kind(self, pod: Pod) -> int:
-        """Return a number that only alike pods share."""
-        found = self._kind_of.get(pod.uid)
-        if found is None:
-            key = pod.waiting.gates, kind_of(self._mirror.counted(pod))
-            found = self._kind_of[pod.uid] = self._kinds.setdefault(key, len(self._kinds))
-        return found
 
     def _in_turn(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
         repeats = [False, *starmap(alike, pairwise(pods)), False]

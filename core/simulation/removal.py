@@ -28,11 +28,12 @@ from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.scheduling_cycle import filter_nodes
 from core.simulation.drain import TWO_BUDGETS, covering_budgets
 from core.simulation.facts import Facts, Leaving, bring_claims, leave
+from core.simulation.kinds import alike
 from core.simulation.loss import any_images, states_of
 from core.simulation.lost_nodes import NodeState, cordoned, known, lose
 from core.simulation.moves import Basis, Rejected, rejected, run_orders
 from core.simulation.orders import FIRST, Chance, arrival
-from core.simulation.placing import DEFAULT_SCHEDULER, Outcome, Steps, alike, may_be_helped
+from core.simulation.placing import DEFAULT_SCHEDULER, Outcome, Steps, may_be_helped
 
 EXPENDABLE: Final = -10
 """Pods of a lower priority need no other place (Cluster Autoscaler's default)."""

@@ -1,22 +1,20 @@
 """Pods that are placed one after the other: in order, beside those before, and what is said of those left over."""
 
 import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from core.events import ClusterEvent, Object
+from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
-from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork, ForkError
 from core.mirror.work import WorkLimitError
 from core.objects.affinity import NodeSelector, NodeSelectorTerm
 from core.objects.kinds import ControllerRef
-from core.objects.labels import Operator, Requirement, Selector
+from core.objects.labels import Operator, Requirement
 from core.objects.pod import Pod, PodClaim, PodResourceClaim, Taint
-from core.objects.volumes import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from core.profile import full_profile
 from core.simulation.facts import (
     OF_NODE,
@@ -31,9 +29,10 @@ from core.simulation.facts import (
     leave,
     zones_of_volumes,
 )
+from core.simulation.kinds import alike
 from core.simulation.lost_nodes import NodeState, cordoned, dead, known, lose
 from core.simulation.orders import FIRST, Chance, arrival, over_orders, ties
-from core.simulation.placing import DEFAULT_SCHEDULER, Fate, Outcome, Placing, Scheduler, alike, finished
+from core.simulation.placing import DEFAULT_SCHEDULER, Fate, Outcome, Placing, Scheduler, finished
 from tests.builders import PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
 from tests.core.simulation.setting import HOSTNAME, ZONE, node, placed, replica, schedulers, within
@@ -203,67 +202,6 @@ def test_a_volume_that_is_made_for_a_node_keeps_the_next_pod_of_the_claim_there(
     assert (first.node, second.fate) == ("n1", Fate.UNSCHEDULABLE)
     assert second.rejection is not None
     assert "node(s) didn't find available persistent volumes to bind" in second.rejection.reasons
-
-
-def room(name: str, capacity: int, limit: int | None = None, **topology: str) -> CSIStorageCapacity:
-    """Return what a driver can make in class "late" on the nodes with some labels."""
-    of = Selector(
-        tuple(
-            Requirement(HOSTNAME if key == "host" else ZONE, Operator.IN, (value,)) for key, value in topology.items()
-        )
-    )
-    limit = capacity if limit is None else limit
-    return CSIStorageCapacity(
-        namespace="d", name=name, storage_class="late", topology=of, capacity=capacity, limit=limit
-    )
-
-
-def with_rooms(rooms: Sequence[CSIStorageCapacity], sizes: Sequence[int], *, publishes: bool = True) -> ClusterMirror:
-    """Return two nodes of zone a and one of zone b, and the claims c0, c1 and so on."""
-    mirror = mirror_of(node("n1"), node("n2"), node("n3", zone="b"))
-    claims = [replace(claim(f"c{at}"), requested=size) for at, size in enumerate(sizes)]
-    objects: list[Object] = [LATE, CSIDriver(name="d", storage_capacity=publishes), *rooms, *claims]
-    for each in objects:
-        mirror.apply(ClusterEvent("Add", each))
-    return mirror
-
-
-@pytest.mark.parametrize(
-    ("rooms", "sizes", "places"),
-    [
-        pytest.param([room("x", 5, host="n1")], [3, 3], ["n1", "unschedulable"], id="of a node"),
-        pytest.param([room("x", 6, host="n1")], [3, 3], ["n1", "n1"], id="to the last byte"),
-        pytest.param([room("x", 5, zone="a")], [3, 3], ["n1", "unschedulable"], id="of all nodes of a zone"),
-        pytest.param([room("x", 5, zone="a"), room("y", 4, zone="b")], [3, 3], ["n1", "n3"], id="in another zone"),
-        pytest.param(
-            [room("x", 9, 3, host="n1")], [3, 3, 3, 3], ["n1"] * 3 + ["unschedulable"], id="of a largest size"
-        ),
-        pytest.param([room("x", 0, 3, host="n1")], [3, 3], ["n1", "n1"], id="only a largest size is known"),
-        pytest.param([room("x", 4, host="n1"), room("y", 5, zone="a")], [4, 4], ["n1", "n1"], id="two of one node"),
-    ],
-)
-def test_what_a_volume_takes_of_a_capacity_is_not_there_for_the_next_one(
-    rooms: Sequence[CSIStorageCapacity], sizes: Sequence[int], places: Sequence[str]
-) -> None:
-    """kube-scheduler places the next pod once more when its volume could not be made, and the driver has published."""
-    pods = [with_claim(pod_of(make_pod(f"p{at}")), f"c{at}") for at in range(len(sizes))]
-    outcomes = placed(mirror := with_rooms(rooms, sizes), *pods)
-    assert nodes_of(outcomes) == places
-    assert nodes_of(placed(mirror, *pods)) == places  # nothing is left of the first time
-    if outcomes[-1].rejection is not None:
-        assert "node(s) did not have enough free storage" in outcomes[-1].rejection.reasons
-
-
-def test_a_driver_without_capacities_makes_any_volume() -> None:
-    pods = [with_claim(pod_of(make_pod(f"p{at}")), f"c{at}") for at in range(2)]
-    assert nodes_of(placed(with_rooms([room("x", 5, host="n1")], [4, 4], publishes=False), *pods)) == ["n1", "n1"]
-
-
-def test_a_volume_that_is_being_made_takes_its_capacity_once() -> None:
-    """A second pod of the claim goes to the same node, and leaves the rest of the capacity to others."""
-    mirror = with_rooms([room("x", 5, host="n1")], [3, 2])
-    pods = [with_claim(pod_of(make_pod(f"p{at}")), name) for at, name in enumerate(("c0", "c0", "c1"))]
-    assert nodes_of(placed(mirror, *pods)) == ["n1"] * 3
 
 
 def test_a_pod_whose_claim_is_not_there_reserves_nothing() -> None:
