@@ -22,7 +22,7 @@ from core.simulation.kinds import alike
 from core.simulation.moves import Basis, Rejected, rejected
 from core.simulation.new_nodes import NewNodes, NodeLike
 from core.simulation.orders import arrival
-from core.simulation.placing import Outcome, Placing, Steps, may_be_helped
+from core.simulation.placing import Outcome, Placing, Steps, may_be_helped, may_help
 
 POOL_LABELS: Final = (
     "karpenter.sh/nodepool",
@@ -149,29 +149,35 @@ class _Filling:
         self._order = order
         self._placing: Placing = basis.placing(fork, order)
         self._new = None if like is None else NewNodes(basis, fork, self._placing, like)
+        self._pending: list[Outcome] = []
+        self._helped: list[int] = []  # places of pending pods that find no node, and which another pod may help
+        self._helped_of: dict[int, list[int]] = {}  # template -> those that a replica of it may help
         self._placed: list[tuple[int, Outcome]] = []
         self._counts: Counter[int] = Counter()  # template -> replicas so far
         self._used: Counter[Allowance] = Counter()
 
     def run(self, templates: Sequence[Template], number: int | None) -> Steps[_Run]:
-        """Place pending pods, then replicas."""
+        """Place pending pods, then replicas. A replica may help a pending pod, which then comes before the next one."""
         waiting = [each for each in self._mirror.pending if not self._mirror.is_mirrored(each.uid)]
-        pending = yield from self._all(arrival(waiting, self._order))
+        self._pending = yield from self._all(arrival(waiting, self._order))
+        self._helped = [at for at, each in enumerate(self._pending) if each.rejection and may_be_helped(each.pod)]
         stopped_at, why, quota = -1, None, ""
         left = MOST if number is None else min(number, MOST)
         turns = _turns(templates)
         while left > 0 and templates:
-            size = min(left, _AT_ONCE) if len(templates) == 1 else 1
             template = next(turns)
+            helped = self._helped_by(template, templates[template].pod)
+            size = 1 if helped or len(templates) > 1 else min(left, _AT_ONCE)
             pods, quota = self._next(template, templates[template], size)
             outcomes = yield from self._all(pods)
             self._placed += [(template, each) for each in outcomes if each.is_placed]
             self._counts[template] += len(pods)
             left -= len(pods)
+            yield from self._try_pending(helped)
             over = next((each for each in outcomes if not each.is_placed), None)
             if over is not None or quota:
                 stopped_at, why, left = template, None if over is None else rejected(over), 0
-        return self._finished(pending, stopped_at, why, "" if why is not None else quota)
+        return self._finished(stopped_at, why, "" if why is not None else quota)
 
     def _next(self, at: int, template: Template, size: int) -> tuple[list[Pod], str]:
         """Return the next replicas of a template, and the quota that allows no more after them."""
@@ -199,7 +205,28 @@ class _Filling:
 
     def _all(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
         """Place pods, and then those without a place with more nodes, where they may be added and help."""
-        found = yield from self._placing.place(pods)
+        return (yield from self._with_more_nodes((yield from self._placing.place(pods))))
+
+    def _helped_by(self, at: int, pod: Pod) -> list[int]:
+        """Return the places of the pending pods that a replica of a template may help."""
+        if at not in self._helped_of:
+            pending = ((place, self._pending[place].pod) for place in self._helped)
+            self._helped_of[at] = [place for place, each in pending if may_help(self._mirror, pod, each)]
+        return self._helped_of[at]
+
+    def _try_pending(self, left: list[int]) -> Steps[None]:
+        """Try pending pods again after a replica was placed, and all that may be helped after one of them was."""
+        while left:
+            found = yield from self._placing.again([self._pending[at] for at in left])
+            found = yield from self._with_more_nodes(found)
+            if not any(each.is_placed for each in found):
+                return
+            for at, outcome in zip(left, found, strict=True):
+                self._pending[at] = outcome
+            left = self._helped = [at for at in self._helped if not self._pending[at].is_placed]
+            self._helped_of.clear()
+
+    def _with_more_nodes(self, found: list[Outcome]) -> Steps[list[Outcome]]:
         left = [at for at, each in enumerate(found) if each.rejection is not None]
         while self._new is not None and left:
             for at in left:
@@ -212,7 +239,7 @@ class _Filling:
             left = [at for at in left if helped and not found[at].is_placed and may_be_helped(found[at].pod)]
         return found
 
-    def _finished(self, pending: list[Outcome], stopped_at: int, why: Rejected | None, quota: str) -> _Run:
+    def _finished(self, stopped_at: int, why: Rejected | None, quota: str) -> _Run:
         zones: Counter[str] = Counter()
         pools: Counter[str] = Counter()
         for _, outcome in self._placed:
@@ -223,7 +250,7 @@ class _Filling:
         added = [] if self._new is None else self._new.names
         fill = _fill(self._mirror, self._fork, added)
         placed = Counter(template for template, _ in self._placed)
-        return _Run(placed, pending, stopped_at, why, quota, fill, added, dict(zones), dict(pools))
+        return _Run(placed, self._pending, stopped_at, why, quota, fill, added, dict(zones), dict(pools))
 
 
 def _renamed(volume: PodVolume, names: Mapping[str, str]) -> PodVolume:

@@ -275,6 +275,18 @@ def may_be_helped(pod: Pod) -> bool:
     )
 
 
+def may_help(mirror: ClusterMirror, placed: Pod, waiting: Pod) -> bool:
+    """Return whether a pod that is placed can let one that waits fit. It may be placed where it does not.
+
+    Source: isSchedulableAfterPodChange in interpodaffinity/plugin.go and podtopologyspread/plugin.go.
+    """
+    terms = waiting.affinity.required_affinity
+    if terms and mirror.affinity.matches.selects_all([term.matcher for term in terms], placed):
+        return True
+    spread = (each for each in waiting.spread if each.when_unsatisfiable == DO_NOT_SCHEDULE)
+    return placed.namespace == waiting.namespace and any(each.selector.matches(placed.labels) for each in spread)
+
+
 def _why_unknown(pod: Pod, scheduler: Scheduler | None) -> str:
     if scheduler is None:
         return f"its scheduler {pod.scheduler_name or DEFAULT_SCHEDULER} has no known profile"

@@ -79,6 +79,28 @@ def test_pending_pods_come_first_and_those_without_a_place_are_named() -> None:
     assert more(mirror, []).pending_placed == 1
 
 
+def test_a_pending_pod_that_a_replica_helps_comes_before_the_next_replica() -> None:
+    """kube-scheduler tries it when a pod comes that it must be near, or that evens out its spread."""
+    near = replica("a", "a").required_affinity(term(ZONE, labelled(app="new")))
+    last = replica("z", "z").required_affinity(term(ZONE, labelled(app="a")))
+    found = more(mirror_of(node("n1", cpu=9), node("n2", cpu=9, zone="b"), last, near), [template()])
+    assert (found.pending_placed, found.placed, found.pending_unplaced) == (2, 16, [])
+    assert more(mirror_of(node("n1", cpu=9), near), [template()], 0).pending_placed == 0
+    other = [template(replica("o", "o")), template()]
+    assert more(mirror_of(node("n1", cpu=9), last, near), other).by_template == [4, 3]
+    even = replica("s", "s", cpu=2).label("of", "x").spread(ZONE, labelled(of="x"))
+    uneven = replica("r", "r").label("of", "x").on("n1")
+    cluster = mirror_of(node("n1", cpu=4), node("n2", cpu=1, zone="b"), uneven, even)
+    evens_out = template(replica("new", "new").label("of", "x").node_selector({ZONE: "b"}))
+    assert (more(cluster, [evens_out]).pending_placed, more(cluster, [template()]).pending_placed) == (1, 0)
+
+
+def test_a_node_is_added_for_a_pending_pod_that_a_replica_helps() -> None:
+    near = replica("a", "a", cpu=2).required_affinity(term(ZONE, labelled(app="new")))
+    found = more(mirror_of(node("n1"), near), [template()], 1, like=NodeLike("n1"))
+    assert (found.placed, found.pending_placed, found.added) == (1, 1, ["n1-copy-1"])
+
+
 def test_templates_take_turns_until_one_has_no_place() -> None:
     large = template(replica("large", "large", cpu=2))
     found = more(mirror_of(node("n1", cpu=9)), [template(share=2), large])

@@ -76,6 +76,20 @@ FAULTS: Final = (
         tests=("core/simulation/test_volumes.py",),
     ),
     Fault(
+        id="replicas-before-the-pods-they-help",
+        breaks="Replicas take the room of a pending pod that must be near the first of them.",
+        old="size = 1 if helped or len(templates) > 1 else",
+        new="size = 1 if len(templates) > 1 else",
+        tests=("core/simulation/test_capacity.py",),
+    ),
+    Fault(
+        id="pending-pods-tried-once",
+        breaks="A pending pod that must be near a replica stays pending.",
+        old="            yield from self._try_pending(helped)\n",
+        new="",
+        tests=("core/simulation/test_capacity.py",),
+    ),
+    Fault(
         id="alike-though-they-own-claims",
         breaks="A pod with a claim of its own is judged by that of the pod before it.",
         old='"start_time", "waiting", "group"})',
