@@ -349,13 +349,18 @@ class Ranker:
             return totals
         fitting = fits.nonzero()[0] if number < len(totals) else None
         part, sums = (request.batch, totals) if fitting is None else (request.batch.part(fitting), totals.take(fitting))
-        for plugin, weight, _ in comparing:
-            _, state = plugin.pre_score(request.mirror, request.pod, part)
-            if state is None:
-                ranking.skipping.add(plugin.name)
-            else:
-                raw = plugin.score(state, request.batch)
-                sums = sums + weight * plugin.normalize(raw if fitting is None else raw.take(fitting))
+        for plugin, weight, validity in comparing:
+            last = ranking.together.get(plugin.name) if fitting is None else None
+            if last is None or last.at < validity.last_at:
+                _, state = plugin.pre_score(request.mirror, request.pod, part)
+                if state is None:
+                    ranking.skipping.add(plugin.name)
+                    continue
+                last = LastResult(self._validities.now, (), None, state)
+                if fitting is None and plugin.state_lasts:
+                    ranking.together[plugin.name] = last
+            raw = plugin.score(last.state, request.batch)
+            sums = sums + weight * plugin.normalize(raw if fitting is None else raw.take(fitting))
         if fitting is None:
             return sums
         found = totals.astype(np.int64)

@@ -88,6 +88,7 @@ class Ranking:
         "skipping",
         "slots",
         "sums",
+        "together",
         "totals",
     )
 
@@ -104,6 +105,7 @@ class Ranking:
         self.raw: dict[str, LastResult[Int64Array | None]] = {}
         self.filter_states: dict[str, tuple[Status, Any]] = {}  # of plugins whose `state_lasts`
         self.score_states: dict[str, tuple[Status, Any]] = {}
+        self.together: dict[str, LastResult[None]] = {}  # states for all nodes, of plugins without `scores_alone`
         self.totals: Totals | None = None
         self.ranges: dict[str, Range] | None = None
         self.skipping: set[str] = set()  # plugins without `scores_alone` that skip the class
@@ -115,7 +117,7 @@ class Ranking:
     @property
     def nbytes(self) -> int:
         """Approximate size in bytes, without the slots, which belong to the mirror."""
-        of_8_bytes = 2  # `sums`, and `best` at most
+        of_8_bytes = 2 + len(self.together)  # `sums`, and `best` at most; a state may have the labels of all nodes
         for last in self.raw.values():
             of_8_bytes += last.by_position is not None
         of_a_byte = 1 + len(self.own) + len(self.passed)  # `fits` is the first

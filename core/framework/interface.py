@@ -125,8 +125,8 @@ class Plugin:
     """The states that the mirror keeps for the plugin from its start (core/scheduling_cycle.py, states_of)."""
 
     state_lasts: bool = False
-    """Whether a state of its PreFilter or PreScore has nothing that pods change, but reads that when it is used. So it
-    stays right for a class until an event makes the results of all nodes invalid."""
+    """Whether a state of its PreScore, or of its PreFilter if that reads no counters, has nothing that pods change, but
+    reads that when it is used. So it stays right for a class until an event makes the results of all nodes invalid."""
 
     # The configuration of kube-scheduler's plugin of this name:
 

@@ -64,6 +64,7 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
     points = ("preFilter", "filter", "preScore", "score")
     needs_pre = ("filter", "score")
     costly_pre = True
+    state_lasts = True
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields: tuple[str, ...] = ("namespace", "labels", "tolerations", "node_affinity", "spread")
     invalidated_by = _INVALIDATED_BY

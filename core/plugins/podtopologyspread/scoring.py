@@ -24,7 +24,7 @@ _TWO: Final = 2
 
 
 class PreScoreState:
-    """The soft constraints of one incoming pod over the nodes of a request. Stale after the next event.
+    """The soft constraints of one incoming pod over the nodes of a request. Stale after a change of anything but a pod.
 
     Counts of a constraint are added to the totals at once. Stored for each constraint, they would take 40 KB at 5,000
     nodes.
@@ -59,7 +59,7 @@ class PreScoreState:
     def score(self, batch: NodeBatch) -> Int64Array:
         """Return the raw score of each node, where lower is better, or NOT_SCORED for an excluded node."""
         labels, scored = self._labels, self._scored
-        if batch is not self._batch:
+        if batch.slots is not self._batch.slots:
             labels = BatchLabels(self._mirror, batch, self._keys)
             scored = self._scored_of(batch, labels)
         domains = ConstrainedDomains(self._mirror, self._pod, self._needed)

@@ -44,12 +44,12 @@ def _node(name: str, zone: str, host: str = "") -> Node:
 class _Cluster:
     """Four nodes in two zones. Every choice for a class is compared with a fresh one."""
 
-    def __init__(self, requested: PodBuilder | Pod) -> None:
+    def __init__(self, requested: PodBuilder | Pod, scope: Scope = Scope.ALL) -> None:
         self.mirror = ClusterMirror()
         for name, zone in zip("abcd", "xxyy", strict=True):
             self.mirror.apply(ClusterEvent("Add", _node(name, zone)))
         plugin, spread = InterPodAffinity(), PodTopologySpread()
-        self.other = StatedPlugin("Another", invalidated_by=(when(Node, Scope.ALL),))
+        self.other = StatedPlugin("Another", invalidated_by=(when(Node, scope),))
         self.profile = Profile((plugin, StatedPlugin("Other")), ((plugin, 2), (self.other, 1), (spread, 2)))
         self.cache = EquivalenceCache(self.mirror, self.profile.plugins)
         self.requested = requested if isinstance(requested, Pod) else pod_of(requested)
@@ -234,10 +234,13 @@ def test_soft_spread_constraints_choose_after_each_decision_as_if_all_were_score
 ) -> None:
     random = Random(seed)  # noqa: S311 - no secret
     web = _web("p").required_anti_affinity(term(HOST, WEB)) if repels else _web("p")
-    cluster = _Cluster(replace(pod_of(web), spread=(should(HOST, 3), should("zone", 5))))
+    cluster = _Cluster(replace(pod_of(web), spread=(should(HOST, 3), should("zone", 5))), Scope.NODE)
     cluster.other.raw |= {name: random.randrange(4) * WEIGHT for name in "abcd"}
+    tell(cluster.mirror, "Update", *[_node(name, "z") for name in "abcd"])  # so that they are scored again
     tell(cluster.mirror, "Add", _node("e", random.choice("xyz")), _node("f", "x"), _node("g", "y"))
     assert cluster.choice()
     for number, name in enumerate(random.choices("abcdefg", k=12)):
+        if number in {5, 8}:
+            tell(cluster.mirror, "Update", _node(random.choice("abcdefg"), random.choice("xyz")))
         cluster.place(name, _web(f"{number}"))
         cluster.choice()

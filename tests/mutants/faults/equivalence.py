@@ -41,6 +41,13 @@ FAULTS: Final = (
         tests=("test_counted_rankings.py",),
     ),
     Fault(
+        id="ranking-spreads-over-earlier-zones",
+        breaks="After a change of a node's labels, decisions spread pods over the zones that the nodes had before.",
+        old="            if last is None or last.at < validity.last_at:\n                _, state = plugin.pre_score",
+        new="            if last is None:\n                _, state = plugin.pre_score",
+        tests=("test_counted_rankings.py",),
+    ),
+    Fault(
         id="ranking-spreads-over-nodes-that-do-not-fit",
         breaks="The weight of a zone, and the range of scores, follow from nodes that do not fit.",
         old="fitting = fits.nonzero()[0] if number < len(totals) else None",
