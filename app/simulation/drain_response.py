@@ -3,6 +3,7 @@
 Source of the messages: k8s.io/kubectl v1.37 pkg/drain/filters.go.
 """
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -37,7 +38,7 @@ class DrainResponse(msgspec.Struct, frozen=True):
     nodes: Sequence[str]
     """In the order in which they are drained."""
     command: str
-    """The command that drains them, with all flags that it needs."""
+    """The command that drains them, by the selector or the zone if only this chooses them, with all flags it needs."""
     rejections: Sequence[KubectlRejection]
     pods: Sequence[DrainedPod]
     """The pods on the nodes: those that are never evicted, then those without a place, the others, and at last those
@@ -51,14 +52,20 @@ class DrainResponse(msgspec.Struct, frozen=True):
     assumed: Assumptions
 
 
-def drain_response(drain: Drain, flags: Collection[str], assumed: Assumptions) -> DrainResponse:
-    """Return the response. `flags` are those that are given to kubectl."""
+def drain_response(
+    drain: Drain, flags: Collection[str], assumed: Assumptions, selector: str | None = None
+) -> DrainResponse:
+    """Return the response. `flags` are those that are given to kubectl, and `selector` one that chooses the nodes.
+
+    kubectl takes names or one selector. None: names.
+    """
+    chosen = drain.nodes if selector is None else ["-l", shlex.quote(selector)]
     rejections = _rejections(drain.pods, flags)
     needed = [flag for flag in _MESSAGES if flag in drain.needs]
     return DrainResponse(
         ok=not (rejections or drain.blocked or drain.unplaced),
         nodes=drain.nodes,
-        command=" ".join(["kubectl drain", *drain.nodes, *needed]),
+        command=" ".join(["kubectl drain", *chosen, *needed]),
         rejections=rejections,
         pods=drain.pods,
         rounds=drain.rounds,

@@ -23,7 +23,7 @@ from app.simulation.raw_objects import RawObjects
 from app.simulation.removal_response import RemovalResponse, removal_response
 from app.simulation.replicas import Replica, Replicas, namespaces_of
 from core.events import Kind
-from core.explaining.words import counted
+from core.explaining.words import counted, listed
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.node import HOSTNAME, ZONE
@@ -44,6 +44,7 @@ _MAX_TEMPLATES: Final = 100
 _MAX_NAMING: Final = 2**20
 """Bytes of all manifests whose namespaces are looked for, which the service itself decodes: some tenths of a second."""
 MAX_ADDED: Final = 1_000
+_MAX_KEYS: Final = 3
 _KEYS: Final = {"zone": ZONE, "region": "topology.kubernetes.io/region", "node": HOSTNAME}
 
 Flag: TypeAlias = Literal["--ignore-daemonsets", "--delete-emptydir-data", "--force"]
@@ -144,7 +145,9 @@ class DrainQuestion(NodesQuestion, frozen=True, kw_only=True):
 
     def _steps(self, cluster: QuestionCluster, nodes: Sequence[str]) -> Steps[DrainResponse]:
         drained = yield from drain(cluster.basis(self.orders), nodes)
-        return drain_response(drained, self.flags, cluster.assumed(self.orders))
+        selectors = [*filter(None, (self.selector, self.zone and f"{ZONE}={self.zone}"))]
+        selector = selectors[0] if len(selectors) == 1 and not self.nodes else None
+        return drain_response(drained, self.flags, cluster.assumed(self.orders), selector)
 
 
 class LossQuestion(Question, frozen=True, kw_only=True):
@@ -163,7 +166,7 @@ class LossQuestion(Question, frozen=True, kw_only=True):
         domains = domains_of(cluster.mirror, key)
         unknown = sorted(set(self.only) - domains.keys())
         if not domains:
-            raise QuestionError("by", f"no node has the label {key}", self.by)
+            raise QuestionError("by", f"no node has the label {key}{_named_alike(cluster.mirror, key)}", self.by)
         if unknown:
             raise QuestionError("only", f"no node has it as {key}", unknown[0])
         chosen = [value for value in domains if not self.only or value in self.only]
@@ -276,6 +279,13 @@ class CapacityQuestion(Question, frozen=True, kw_only=True):
         if self.add_node_like not in cluster.mirror.nodes.slots:
             raise QuestionError("addNodeLike", "no such node", self.add_node_like)
         return NodeLike(self.add_node_like, MAX_ADDED, labels={ZONE: self.in_zone} if self.in_zone else {})
+
+
+def _named_alike(mirror: ClusterMirror, key: str) -> str:
+    """Return which labels of nodes have the name of a label, with other prefixes: `example.com/rack` for `rack`."""
+    keys = {each for _, node in mirror.nodes for each in node.labels}
+    found = sorted(each for each in keys if each.rpartition("/")[2] == key.rpartition("/")[2])
+    return f"; there is {listed(found, _MAX_KEYS)}" if found else ""
 
 
 def _of_manifest(replicas: Replicas, place: int, manifest: msgspec.Raw) -> Replica:

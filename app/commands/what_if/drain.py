@@ -69,7 +69,7 @@ def drain_text(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
             _without_place(response, wide=wide),
             _moves(response, wide=wide),
             _remarks(response, wide=wide),
-            wrapped(response.command, 4, ""),
+            [response.command],  # one line, to be copied
             assumed_text(response.assumed, wide=wide),
         ]
     )

@@ -234,6 +234,30 @@ def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], error
     assert result.stderr.splitlines()[-1] == error
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (("-l", "rack in (r1,r2)"), "kubectl drain -l 'rack in (r1,r2)' --ignore-daemonsets"),
+        (("--zone", "a"), f"kubectl drain -l {ZONE}=a --ignore-daemonsets"),
+        (("-l", "rack=r1", "--zone", "b"), "kubectl drain n1 n3 --ignore-daemonsets"),
+        (("n3", "-l", "rack=r1"), "kubectl drain n3 n1 --ignore-daemonsets"),
+    ],
+)
+def test_the_command_has_the_selector_if_it_alone_chooses(
+    tmp_path: Path, arguments: tuple[str, ...], command: str
+) -> None:
+    """kubectl takes names or one selector (k8s.io/kubectl pkg/cmd/drain/drain.go, Complete)."""
+    path = dump(tmp_path, node("n1").label("rack", "r1"), node("n2", "c"), node("n3", "b"), DAEMON)
+    assert command in ask("drain", *arguments, "--ignore-daemonsets", "--snapshot", path).stdout.splitlines()
+
+
+def test_the_command_is_one_line_to_be_copied(tmp_path: Path) -> None:
+    names = [f"ip-10-0-0-{number}.eu-west-1.compute.internal" for number in range(9)]
+    path = dump(tmp_path, *map(node, names))
+    lines = ask("drain", *names[1:], "--snapshot", path).stdout.splitlines()
+    assert f"kubectl drain {' '.join(names[1:])}" in lines
+
+
 def test_text_fits_into_80_columns() -> None:
     result = ask("drain", "node1", "node35", "--demo")
     assert max(map(len, result.stdout.splitlines())) <= 80

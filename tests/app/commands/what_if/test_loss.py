@@ -109,6 +109,8 @@ def test_what_it_leaves_out_is_said(tmp_path: Path) -> None:
     ("arguments", "error"),
     [
         (("--by", "rack"), "Error: --by rack: no node has the label rack"),
+        (("--by", "a/cloud"), "Error: --by a/cloud: no node has the label a/cloud; there is cloud"),
+        (("--by", "hostname"), "Error: --by hostname: no node has the label hostname; there is kubernetes.io/hostname"),
         (("--only", "z"), f"Error: --only z: no node has it as {ZONE}"),
         (("--by", "cloud"), "Error: --by cloud: all nodes have cloud=x, so that none is left"),
     ],
