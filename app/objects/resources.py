@@ -124,14 +124,15 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         return {"fieldSelector": self.field_selector} if self.field_selector else {}
 
     @property
-    def list_rule(self) -> str:
-        """The rule of a ClusterRole for lists of the resource, as one line of YAML."""
-        return f'apiGroups: ["{self.group}"], resources: ["{self.plural}"], verbs: ["list"]'
-
-    @property
     def rbac_rule(self) -> str:
         """The rule of a ClusterRole for list and watch of the resource, as one line of YAML."""
         return f'apiGroups: ["{self.group}"], resources: ["{self.plural}"], verbs: ["list", "watch"]'
+
+
+def list_rule(group: str, plurals: Sequence[str]) -> str:
+    """Return the rule of a ClusterRole for lists of some resources of an API group, as one line of YAML."""
+    named = ", ".join(f'"{each}"' for each in plurals)
+    return f'apiGroups: ["{group}"], resources: [{named}], verbs: ["list"]'
 
 
 _STORAGE: Final = "storage.k8s.io"

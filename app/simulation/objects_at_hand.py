@@ -1,7 +1,7 @@
 """The objects that a question reads beside a mirror, from a dump or from the API server: see raw_objects.py."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Final, NamedTuple, TypeAlias
@@ -15,7 +15,7 @@ from app.feeds.dump_text import DumpItem
 from app.feeds.stream import pages_of
 from app.objects.decode import DecodeError, WireObject
 from app.objects.decode_pod import decode_pod
-from app.objects.resources import RESOURCES, Resource
+from app.objects.resources import RESOURCES, Resource, list_rule
 from app.simulation.assumptions import Lack
 from app.simulation.questions import AnyQuestion, NodesQuestion
 from app.simulation.quotas import KIND as QUOTA
@@ -66,12 +66,14 @@ def take_items(items: Iterable[DumpItem], raw: RawObjects) -> None:
             raw.take(item.kind.partition(" ")[0] or _identity_decoder.decode(item.raw).kind or "", item.raw)
 
 
-async def take_listed(client: ApiClient, resources: Iterable[Resource], raw: RawObjects) -> Sequence[Lack]:
-    """List the objects of these resources, and take them. Return what the API server forbids or lacks.
+async def take_listed(
+    client: ApiClient, resources: Iterable[Resource], raw: RawObjects, forbidden: Iterable[Resource] = ()
+) -> Sequence[Lack]:
+    """List the objects of these resources, and take them. Return what the API server lacks or forbids.
 
-    Raises ApiError, CredentialsError and DecodeError.
+    `forbidden` has what it forbids of others. Raises ApiError, CredentialsError and DecodeError.
     """
-    lacks = []
+    lacks, refused = list[Lack](), [*forbidden]
     for resource in resources:
         try:
             async for page in pages_of(client, resource):
@@ -80,10 +82,20 @@ async def take_listed(client: ApiClient, resources: Iterable[Resource], raw: Raw
         except StatusError as error:
             if error.code not in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
                 raise
-            is_forbidden = error.code == HTTPStatus.FORBIDDEN
-            remedy = f"; the RBAC rule that is missing: {resource.list_rule}" if is_forbidden else ""
-            lacks.append(Lack(f"{resource.plural}: {error.message or HTTPStatus(error.code).phrase}{remedy}"))
-    return lacks
+            if error.code == HTTPStatus.FORBIDDEN:
+                refused.append(resource)
+            else:
+                lacks.append(Lack(f"{resource.plural}: {error.message or HTTPStatus(error.code).phrase}"))
+    return [*_refused(refused), *lacks]
+
+
+def _refused(resources: Iterable[Resource]) -> Iterator[Lack]:
+    """Yield what is forbidden, once for each API group: who may list pods alone would read twenty rules else."""
+    by_group: dict[str, list[str]] = {}
+    for resource in resources:
+        by_group.setdefault(resource.group, []).append(resource.plural)
+    for group, plurals in by_group.items():
+        yield Lack(f"{', '.join(plurals)}: forbidden; the RBAC rule that is missing: {list_rule(group, plurals)}")
 
 
 class ServerObjects:

@@ -31,6 +31,7 @@ from core.scheduling_cycle import ALL
 from core.simulation.capacity import MOST, capacity
 from core.simulation.drain import drain
 from core.simulation.loss import domains_of, lose_each
+from core.simulation.lost_nodes import NodeState
 from core.simulation.moves import Basis
 from core.simulation.new_nodes import NodeLike
 from core.simulation.placing import Schedulers, Steps
@@ -173,7 +174,7 @@ class LossQuestion(Question, frozen=True, kw_only=True):
         if len(domains) == 1 and len(domains[chosen[0]]) == len(cluster.mirror.nodes.slots):
             raise QuestionError("by", f"all nodes have {key}={chosen[0]}, so that none is left", self.by)
         pods = sum(len(cluster.mirror.pods_on(name)) for value in chosen for name in domains[value])
-        return Running(self._steps(cluster, key, chosen), pods * self.orders)
+        return Running(self._steps(cluster, key, chosen), pods * self.orders * len(NodeState))  # most are in both
 
     def _steps(self, cluster: QuestionCluster, key: str, chosen: Sequence[str]) -> Steps[LossResponse]:
         loss = yield from lose_each(cluster.basis(self.orders), key, chosen, keeps_other=False)

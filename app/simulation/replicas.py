@@ -23,6 +23,7 @@ from core.simulation.capacity import Template
 from core.simulation.facts import copy_of_pod
 from core.simulation.moves import owner_text
 
+_NO_POD: Final = "there is no such pod, and no pod of such a workload: ask for a new one by its manifest"
 _OF_NODES: Final = "its pods belong to nodes, and it has no replicas"
 
 
@@ -66,9 +67,7 @@ class Replicas:
         found = {(pod.namespace, owner_text(pod) if query.kind else pod.name): pod for pod in self._pods(query)}
         namespaces = {each for each, _ in found} | {_namespace_of(each) for each in stored}
         if not namespaces:
-            raise QuestionError(
-                "of", "there is no such pod, and no pod of such a workload; a manifest has a new one", text
-            )
+            raise QuestionError("of", _NO_POD, text)
         if len(namespaces) > 1:
             several = f"there are several of that name, in {', '.join(sorted(namespaces))}: give a namespace"
             raise QuestionError("of", several, text)

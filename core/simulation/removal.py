@@ -39,7 +39,7 @@ EXPENDABLE: Final = -10
 """Pods of a lower priority need no other place (Cluster Autoscaler's default)."""
 NOT_SAFE: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict is false"
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt is true"
-LOCAL_DATA: Final = "it has local data"
+LOCAL_DATA: Final = "it has an emptyDir volume"
 BUDGET: Final = "its PodDisruptionBudget allows no more disruptions"
 _RESOURCES: Final = ("cpu", "memory")
 

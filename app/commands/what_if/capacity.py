@@ -11,7 +11,7 @@ from app.commands.manifests import one_manifest, read_manifests
 from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, labelled, paragraphs, styled, wrapped
 from app.commands.what_if.assumed_text import assumed_text
-from app.commands.what_if.moves_text import rejected_text
+from app.commands.what_if.moves_text import chance_text, rejected_text
 from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, printed_response
 from app.commands.what_if.source import clear_question_errors, question_settings
 from app.simulation.capacity_response import CapacityResponse
@@ -20,6 +20,8 @@ from app.simulation.questions import MAX_ADDED, CapacityQuestion
 from core.explaining.words import counted
 from core.objects.quantity import quantity_text
 from core.simulation.capacity import MOST
+from core.simulation.orders import Chance
+from core.simulation.placing import Fate
 
 _VISIBLE: Final = ("cpu", "memory", "pods")
 _MAX_PENDING: Final = 5
@@ -126,7 +128,8 @@ def _summary(response: CapacityResponse) -> Iterator[Line]:
         yield from wrapped(f"{like} {'is' if len(found.added) == 1 else 'are'} {needed}{most}.")
     name = response.of[found.stopped_at] if found.stopped_at >= 0 else ""
     if found.rejected is not None:
-        yield from wrapped(f"The next one of {name} has no place: {rejected_text(found.rejected)}.")
+        has = "may have a place" if found.rejected.fate is Fate.UNKNOWN else "has no place"
+        yield from wrapped(f"The next one of {name} {has}: {rejected_text(found.rejected)}.")
     elif found.quota:
         yield from wrapped(f"The next one of {name} is not allowed: {found.quota}.")
 
@@ -138,7 +141,7 @@ def _pending(response: CapacityResponse, *, wide: bool) -> Iterator[Line]:
         pods = counted(response.pending, "pending pod")
         yield from wrapped(f"Before them, {found.pending_placed:,} of {pods} find a place.")
     for name, why in unplaced if wide else unplaced[:_MAX_PENDING]:
-        yield from wrapped(f"{name}: {rejected_text(why)}", 4, "  ")
+        yield from wrapped(f"{name}: {chance_text(why, Chance.NEVER)}: {rejected_text(why)}", 4, "  ")
     if not wide and len(unplaced) > _MAX_PENDING:
         yield f"  ... and {len(unplaced) - _MAX_PENDING:,} more, see -o wide"
 

@@ -19,12 +19,13 @@ _FATES = {
 
 
 def without_place_text(moves: Sequence[Move], *, wide: bool) -> Iterator[Line]:
-    """Yield the pods that find no place in some order, those of one owner with one reason together."""
+    """Yield the pods that find no place in some order, those of one owner with one reason together, most first."""
     groups: dict[tuple[str, str, str], list[Move]] = {}
     for move in moves:
         chance = "back to a node that is out" if move.returns else chance_text(move.rejected, move.placed)
         groups.setdefault((move.owner, chance, why_text(move)), []).append(move)
-    visible = [*groups.items()] if wide else [*groups.items()][:_MAX_GROUPS]
+    ordered = sorted(groups.items(), key=lambda each: -len(each[1]))
+    visible = ordered if wide else ordered[:_MAX_GROUPS]
     for (owner, chance, why), alike in visible:
         names = [each.pod for each in alike]
         named = names if wide or len(names) <= _MAX_NAMES else [*names[:_MAX_NAMES], f"{len(names) - _MAX_NAMES} more"]

@@ -1,6 +1,7 @@
 """`kindred removal`: which nodes could go, and what is in the way of the others."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final, Unpack
 
@@ -66,10 +67,12 @@ def removal_text(response: RemovalResponse, *, wide: bool) -> Iterator[Line]:
     visible = staying if wide else staying[:_MAX_NODES]
     rows = [(each.node, each.pod, _why(each)) for each in visible]
     more = [f"... and {len(staying) - len(visible):,} more, see -o wide"] if len(staying) > len(visible) else []
+    rules = Counter(_rule(each) for each in staying).most_common() if more else []
     yield from paragraphs(
         [
             _summary(response, wide=wide),
             [*(table(("STAYS", "FOR POD", "BECAUSE"), rows, 0, wide=wide) if rows else ()), *more],
+            wrapped(f"In the way: {', '.join(f'{rule} ({number:,} nodes)' for rule, number in rules)}.") if rules else (),
             assumed_text(response.assumed, wide=wide),
         ]
     )
@@ -83,8 +86,13 @@ def _summary(response: RemovalResponse, *, wide: bool) -> Iterator[Line]:
     yield from styled(wrapped(f"{text}{names}."), "green" if going else "red", bold=True)
     if response.together:
         saved = " and ".join(f"{quantity_text(name, amount)} of {name}" for name, amount in response.saved.items())
-        text = f"{len(response.together):,} could all go, which saves {saved}"
+        text = f"Together, {len(response.together):,} could go, which saves {saved}"
         yield from wrapped(f"{text}: {listed(response.together, most)}.")
+
+
+def _rule(removal: NodeRemoval) -> str:
+    """Return what is in the way, without names."""
+    return _why(removal).partition(":")[0]
 
 
 def _why(removal: NodeRemoval) -> str:

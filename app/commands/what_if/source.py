@@ -93,7 +93,8 @@ def load(options: QuestionSource, kinds: Collection[Kind] = (), creator: Creator
         cluster, lacks = asyncio.run(_listed(options, required, settings, raw))
     apply_partition(settings, cluster.mirror)
     missing = cluster.freshness.missing_for_explanations()
-    lacks = [*(Lack(*missing[kind]) for kind in dict.fromkeys(required) if kind in missing), *lacks]
+    told = {state.resource.kind for state in cluster.freshness.states if state.forbidden}  # in `lacks`
+    lacks = [*(Lack(*missing[kind]) for kind in dict.fromkeys(required) if kind in missing.keys() - told), *lacks]
     return QuestionCluster(
         cluster.mirror,
         ClusterFacts(cluster.mirror, raw, creator),
@@ -116,7 +117,8 @@ async def _listed(
     client = client_of(credentials, options)
     try:
         cluster = await list_cluster(client, [*dict.fromkeys(kinds)], settings, raw.take)
-        lacks = [*await take_listed(client, OF_OWNERS, raw)]
+        forbidden = [state.resource for state in cluster.freshness.states if state.forbidden]
+        lacks = [*await take_listed(client, OF_OWNERS, raw, forbidden)]
     finally:
         await client.close()
     report(cluster, credentials.server)

@@ -74,7 +74,7 @@ def post(app: FastAPI, question: str, **fields: object) -> Response:
     [
         ("drain", {"nodes": ["n1"], "flags": ["--force"], "orders": 1}, "drain n1 --force --orders 1"),
         ("drain", {"zone": "b"}, "drain --zone b"),
-        ("drain", {"selector": "kubernetes.io/hostname in (n1)"}, "drain -l kubernetes.io/hostname=n1"),
+        ("drain", {"selector": "kubernetes.io/hostname=n1"}, "drain -l kubernetes.io/hostname=n1"),
         ("loss", {}, "loss"),
         ("loss", {"by": "node", "only": ["n2"]}, "loss --by node --only n2"),
         ("removal", {"nodes": ["n1", "n3"], "tries": 1}, "removal n1 n3 --tries 1"),

@@ -77,7 +77,7 @@ def test_the_pods_of_a_few_nodes_are_listed_by_node_and_those_of_many_together(
 def test_what_is_forbidden_is_a_lack_with_the_right_to_add(server: SmallCluster, tmp_path: Path) -> None:
     server.forbidden = {"list deployments"}
     (lack,) = taken(server, LossQuestion(), tmp_path)[0].lacks
-    assert lack.why.startswith("deployments: deployments is forbidden")
+    assert lack.why.startswith("deployments: forbidden; the RBAC rule that is missing: ")
     assert lack.why.endswith('missing: apiGroups: ["apps"], resources: ["deployments"], verbs: ["list"]')
 
 

@@ -365,7 +365,7 @@ def test_each_replica_of_a_stateful_set_brings_claims_of_its_own(tmp_path: Path)
     ("arguments", "error"),
     [
         ((), "Error: give a workload, a pod or a manifest, or a node to add for the pending pods"),
-        (("deploy/none",), "Error: deploy/none: there is no such pod, and no pod of such a workload; a manifest"),
+        (("deploy/none",), "Error: deploy/none: there is no such pod, and no pod of such a workload: ask"),
         (("ds/proxy",), "Error: ds/proxy: its pods belong to nodes, and it has no replicas"),
         (("proxy-x",), "Error: proxy-x: its pods belong to nodes, and it has no replicas"),
         (("deploy/web", "--mix", "1,2"), "Error: --mix 1,2: expected 1 number of at least 1"),

@@ -32,7 +32,7 @@ SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
             replica("web-1a-x", "n1").annotated("karpenter.sh/do-not-disrupt", "true"),
             "karpenter.sh/do-not-disrupt is true",
         ),
-        (with_local_data(replica("web-1a-x", "n1")), "it has local data"),
+        (with_local_data(replica("web-1a-x", "n1")), "it has an emptyDir volume"),
         (with_local_data(replica("web-1a-x", "n1").annotated(SAFE, "true")), ""),
         (make_pod("proxy").in_namespace("shop").owned_by("DaemonSet", "proxy", "d").on("n1"), ""),
     ],

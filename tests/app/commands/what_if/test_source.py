@@ -38,10 +38,13 @@ def test_owners_and_budgets_are_listed_and_pods_come_again_of_their_template(kub
     assert "Listed 3 nodes, 2 pods, 1 namespaces, 1 poddisruptionbudgets of http://" in result.stderr
 
 
-def test_owners_that_may_not_be_listed_are_named(cluster: SmallCluster, kubeconfig: str) -> None:
-    cluster.forbidden = {"list deployments"}
+def test_what_may_not_be_listed_is_named_once_for_each_api_group(cluster: SmallCluster, kubeconfig: str) -> None:
+    cluster.forbidden = {"list deployments", "list daemonsets", "list replicasets", "list storageclasses"}
     text = " ".join(ask("drain", "n1", "--kubeconfig", kubeconfig).stdout.split())
-    assert "Not judged: deployments: deployments is forbidden" in text
+    rule = 'apiGroups: ["apps"], resources: ["replicasets", "deployments", "daemonsets"], verbs: ["list"]'
+    missing = f"replicasets, deployments, daemonsets: forbidden; the RBAC rule that is missing: {rule}"
+    assert f"Not judged: {missing}" in text
+    assert text.count("Not judged: ") == 2
     assert "as the running pod, no Deployment is at hand" in text
 
 
