@@ -78,6 +78,15 @@ def test_nodes_racks_and_zones_are_chosen_on_the_map_and_in_the_list(page: Page)
     assert "6 drained" in page.map_label()
 
 
+def test_the_command_has_the_labels_of_a_rack_that_is_chosen_alone(page: Page) -> None:
+    page.browser.click(".tree tbody tr .twist")
+    page.browser.click(".tree tbody tr:nth-child(2) td", shift=True)
+    page.browser.click("#drain button")
+    page.responded("The drain of 5 nodes ")
+    rack = "topology.kubernetes.io/zone=eu-west-1a,example.com/rack=rack-a1"
+    assert f"kubectl drain -l {rack} --ignore-daemonsets --force" in page.text("#notes")
+
+
 def test_a_node_is_chosen_by_the_button_in_its_details(page: Page) -> None:
     page.show_node("node35")
     assert page.text("#goes") == "Choose to be drained"

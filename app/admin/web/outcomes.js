@@ -291,7 +291,7 @@ function podsText(goings) {
 }
 
 /**
- * Pods of one owner with one fate, together.
+ * Pods of one owner with one fate, together, most first.
  * @param {Going[]} goings
  */
 function grouped(goings) {
@@ -303,7 +303,8 @@ function grouped(goings) {
     if (known) known.push(each);
     else groups.set(key, [each]);
   }
-  return [...groups.values()].map((alike) => {
+  const ordered = [...groups.values()].sort((one, other) => other.length - one.length);
+  return ordered.map((alike) => {
     const [{ move, text }] = alike;
     if (alike.length === 1) return `${move.pod}: ${text}`;
     const names = alike.map((each) => (move.owner ? each.move.pod.replace(/^.*\//, "") : each.move.pod));

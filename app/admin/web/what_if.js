@@ -14,6 +14,9 @@ import { Mistake } from "./suppositions.js";
 /** @type {Record<string, string>} */
 const FIELDS = { nodes: "drain-nodes", selector: "drain-labels", by: "loss-by", replicas: "replicas" };
 
+/** Labels with values, as kubectl takes them. */
+const SELECTOR = /^[\w./-]+=[\w.-]+(,[\w./-]+=[\w.-]+)*$/;
+
 export class WhatIf {
   /**
    * @param {(ask: Ask) => void} ask
@@ -113,7 +116,7 @@ export class WhatIf {
       const told = await post("what-if/loss", JSON.stringify({ by: asked.by || "zone" }), signal);
       return (lost, choose) => lossOutcome(cluster, told, lost, choose);
     }
-    const text = JSON.stringify({ nodes: this.#names(cluster, asked.nodes), selector: asked.labels });
+    const text = JSON.stringify(this.#chosen(cluster, asked));
     if (asked.ask === "removal") {
       const told = await post("what-if/removal", text, signal);
       return () => removalOutcome(cluster, told);
@@ -144,6 +147,18 @@ export class WhatIf {
 
   get #words() {
     return wordsOf(this.nodes.value);
+  }
+
+  /**
+   * The chosen nodes as the service takes them. A zone or rack alone is a selector, which the command then has, too.
+   * Throws a Mistake.
+   * @param {Cluster} cluster
+   * @param {Asked} asked
+   */
+  #chosen(cluster, { nodes, labels }) {
+    const [word = "", ...others] = wordsOf(nodes);
+    const alone = !labels && !others.length && SELECTOR.test(word) && domainsByWord(cluster).has(word);
+    return alone ? { selector: word } : { nodes: this.#names(cluster, nodes), selector: labels };
   }
 
   /**

@@ -67,12 +67,13 @@ def removal_text(response: RemovalResponse, *, wide: bool) -> Iterator[Line]:
     visible = staying if wide else staying[:_MAX_NODES]
     rows = [(each.node, each.pod, _why(each)) for each in visible]
     more = [f"... and {len(staying) - len(visible):,} more, see -o wide"] if len(staying) > len(visible) else []
-    rules = Counter(_rule(each) for each in staying).most_common() if more else []
+    counts = Counter(map(_rule, staying)).most_common() if more else ()
+    rules = [f"{rule} ({counted(number, 'node')})" for rule, number in counts]
     yield from paragraphs(
         [
             _summary(response, wide=wide),
             [*(table(("STAYS", "FOR POD", "BECAUSE"), rows, 0, wide=wide) if rows else ()), *more],
-            wrapped(f"In the way: {', '.join(f'{rule} ({number:,} nodes)' for rule, number in rules)}.") if rules else (),
+            wrapped(f"In the way: {', '.join(rules)}.") if rules else (),
             assumed_text(response.assumed, wide=wide),
         ]
     )

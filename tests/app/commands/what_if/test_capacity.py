@@ -82,7 +82,7 @@ def test_pending_pods_come_first(tmp_path: Path) -> None:
     result = ask("capacity", "deploy/web", "--snapshot", path)
     assert "5 more fit: Deployment shop/web." in result.stdout
     assert "Before them, 1 of 2 pending pods find a place." in result.stdout
-    assert "shop/large: 0/2 nodes are available: 2 Insufficient cpu" in result.stdout
+    assert "shop/large: no place: 0/2 nodes are available: 2 Insufficient cpu" in result.stdout
 
 
 @pytest.mark.parametrize(("replicas", "status"), [(1, 0), (2, 1)])

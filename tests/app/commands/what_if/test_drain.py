@@ -246,7 +246,7 @@ def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], error
 def test_the_command_has_the_selector_if_it_alone_chooses(
     tmp_path: Path, arguments: tuple[str, ...], command: str
 ) -> None:
-    """kubectl takes names or one selector (k8s.io/kubectl pkg/cmd/drain/drain.go, Complete)."""
+    """Kubectl takes names or one selector (k8s.io/kubectl pkg/cmd/drain/drain.go, Complete)."""
     path = dump(tmp_path, node("n1").label("rack", "r1"), node("n2", "c"), node("n3", "b"), DAEMON)
     assert command in ask("drain", *arguments, "--ignore-daemonsets", "--snapshot", path).stdout.splitlines()
 

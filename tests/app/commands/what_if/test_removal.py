@@ -103,3 +103,12 @@ def test_the_demo_in_other_formats(output: str) -> None:
     result = ask("removal", "--demo", "-o", output)
     assert "node37" in result.stdout
     assert output != "table" or max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_of_many_nodes_that_stay_the_rules_in_the_way_are_counted(tmp_path: Path) -> None:
+    nodes = [node(f"m{each:02}") for each in range(24)]
+    bare = [make_pod(f"bare-{each}").in_namespace("shop").on(f"m{each:02}") for each in range(3)]
+    local = [with_local_data(replica(f"web-1a-{each}", f"m{each:02}")) for each in range(3, 24)]
+    text = " ".join(ask("removal", "--snapshot", dump(tmp_path, *nodes, *bare, *local, deployment())).stdout.split())
+    rules = "it has an emptyDir volume (21 nodes), no controller makes it again (3 nodes)"
+    assert f"... and 4 more, see -o wide In the way: {rules}." in text
