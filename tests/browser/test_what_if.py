@@ -6,6 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from core.events import ClusterEvent
+from core.objects.kinds import PodDisruptionBudget
+from core.objects.labels import parse_selector
 from tests.app.admin.limited_callers import limited_service
 from tests.app.server.conversations import serving
 from tests.browser.chromium import Browser
@@ -148,6 +151,30 @@ def test_a_loss_by_another_label_and_by_one_that_there_is_not(page: Page) -> Non
     page.responded(" domains of example.com/rack")
     page.enter("#loss-by", "no/such")
     assert "no node has the label no/such" in page.complaint("#loss-by")
+
+
+@asynccontextmanager
+async def kept() -> AsyncIterator[str]:
+    """Serve the page of a cluster with a pod that its budget never lets go; give its URL."""
+    nodes = [make_node(name).allocatable(cpu=4, memory="8Gi", pods=20) for name in ("n1", "n2")]
+    pod = make_pod("web-0").label("app", "web").owned_by("ReplicaSet", "web", "r").requests(cpu=1).on("n1")
+    mirror = load([], [node.obj() for node in nodes], [pod.obj()])
+    selector = parse_selector({"app": "web"}, ())
+    mirror.apply(ClusterEvent("Add", PodDisruptionBudget(namespace="default", name="web", selector=selector)))
+    async with serving(limited_service(mirror, None).port) as (_, number):
+        yield f"http://127.0.0.1:{number}/"
+
+
+def test_a_pod_that_is_never_evicted_is_not_said_to_find_no_place(browser: Browser) -> None:
+    with in_thread(kept()) as url:
+        page = opened_at(browser, url)
+        drain(page, "n1")
+        page.responded("The drain of n1 does not end")
+        page.until_text("#outcome h4", "Why the drain does not end")
+        assert "default/web-0: never evicted: its PodDisruptionBudget" in page.text("#outcome")
+        assert "Without a place" not in page.text("#outcome")
+        assert "1 never emptied" in page.map_label()
+        browser.open("about:blank")  # the server waits for the stream of events to end
 
 
 @asynccontextmanager

@@ -22,8 +22,9 @@ import { hiddenText, leftOut } from "./sentences.js";
  */
 
 /**
- * A pod that leaves its node, and what becomes of it: it is placed elsewhere for sure, it is lost, or neither.
- * @typedef {{ move: DrainedPod["move"], round: number, text: string, fate: "placed" | "lost" | "away" }} Going
+ * A pod that leaves its node, and what becomes of it: it is placed elsewhere for sure, it is lost, it never leaves, or
+ * none of these.
+ * @typedef {{ move: DrainedPod["move"], round: number, text: string, fate: "placed" | "lost" | "blocked" | "away" }} Going
  */
 
 const NAMES_SHOWN = 3;
@@ -235,7 +236,7 @@ export function assumptions({ kubernetes, profiles, percentage_of_nodes_to_score
  * @returns {Going}
  */
 function goingOf({ move, round = 0, stays = false, blocked = "", budgets = [] }) {
-  if (blocked) return { move, round, fate: "lost", text: `never evicted: ${blocked} (${budgets.join(", ")})` };
+  if (blocked) return { move, round, fate: "blocked", text: `never evicted: ${blocked} (${budgets.join(", ")})` };
   if (stays) return { move, round, fate: "away", text: "stays on its node" };
   if (move.stays_away) return { move, round, fate: "away", text: `does not come again: ${move.stays_away}` };
   if (move.rejected || move.returns) return { move, round, fate: "lost", text: unplacedText(move) };
@@ -272,7 +273,13 @@ function rejectedText({ fate, nodes, reasons, victims, node, why }) {
 }
 
 /** @param {Going[]} goings */
-const lostText = (goings) => bullets("Without a place", grouped(goings.filter(({ fate }) => fate === "lost")), "group");
+function lostText(goings) {
+  const of = (/** @type {Going["fate"]} */ wanted) => grouped(goings.filter(({ fate }) => fate === wanted));
+  return [
+    ...bullets("Why the drain does not end", of("blocked"), "group"),
+    ...bullets("Without a place", of("lost"), "group"),
+  ];
+}
 
 /**
  * The pods that move, then those that stay or do not come again.
@@ -325,11 +332,13 @@ function onMap(cluster, nodes, how, goings) {
     { text: "with new pods", sign: 0 },
     { text: how, sign: 2 },
     { text: `${how}, with pods that find no place`, sign: 1 },
+    { text: "never emptied", sign: 3 },
     { text: "unchanged", sign: null },
   ]);
   for (const node of nodes) layer.set(node, 1);
   for (const { move, fate } of goings) {
     if (fate === "lost") layer.set(move.from_node, 2);
+    if (fate === "blocked") layer.set(move.from_node, 3);
     if (fate === "placed") layer.add(move.node);
   }
   return {

@@ -69,6 +69,20 @@ FAULTS: Final = (
         tests=("test_comes_again.py",),
     ),
     Fault(
+        id="selector-beside-names",
+        breaks="The command of a drain has the labels and leaves out the nodes that are named beside them.",
+        old="if len(selectors) == 1 and not self.nodes else None",
+        new="if len(selectors) == 1 else None",
+        tests=("what_if/test_drain.py",),
+    ),
+    Fault(
+        id="loss-of-half-a-bar",
+        breaks="The bar of a loss is full when each domain was lost in one state of its nodes.",
+        old="pods * self.orders * len(NodeState)",
+        new="pods * self.orders",
+        tests=("what_if/test_progress.py",),
+    ),
+    Fault(
         id="all-nodes-may-be-chosen",
         breaks="A drain of all nodes is simulated, though no node is left for any pod.",
         old="    if len(found) == len(nodes) and not may_be_all:",
