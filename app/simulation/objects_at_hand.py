@@ -73,7 +73,7 @@ async def take_listed(
 
     `forbidden` has what it forbids of others. Raises ApiError, CredentialsError and DecodeError.
     """
-    lacks, refused = list[Lack](), [*forbidden]
+    lacks, not_listed = list[Lack](), [*forbidden]
     for resource in resources:
         try:
             async for page in pages_of(client, resource):
@@ -83,13 +83,13 @@ async def take_listed(
             if error.code not in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
                 raise
             if error.code == HTTPStatus.FORBIDDEN:
-                refused.append(resource)
+                not_listed.append(resource)
             else:
                 lacks.append(Lack(f"{resource.plural}: {error.message or HTTPStatus(error.code).phrase}"))
-    return [*_refused(refused), *lacks]
+    return [*_lacks_of(not_listed), *lacks]
 
 
-def _refused(resources: Iterable[Resource]) -> Iterator[Lack]:
+def _lacks_of(resources: Iterable[Resource]) -> Iterator[Lack]:
     """Yield what is forbidden, once for each API group: who may list pods alone would read twenty rules else."""
     by_group: dict[str, list[str]] = {}
     for resource in resources:

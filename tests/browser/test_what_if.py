@@ -154,7 +154,7 @@ def test_a_loss_by_another_label_and_by_one_that_there_is_not(page: Page) -> Non
 
 
 @asynccontextmanager
-async def kept() -> AsyncIterator[str]:
+async def budgeted() -> AsyncIterator[str]:
     """Serve the page of a cluster with a pod that its budget never lets go; give its URL."""
     nodes = [make_node(name).allocatable(cpu=4, memory="8Gi", pods=20) for name in ("n1", "n2")]
     pod = make_pod("web-0").label("app", "web").owned_by("ReplicaSet", "web", "r").requests(cpu=1).on("n1")
@@ -166,7 +166,7 @@ async def kept() -> AsyncIterator[str]:
 
 
 def test_a_pod_that_is_never_evicted_is_not_said_to_find_no_place(browser: Browser) -> None:
-    with in_thread(kept()) as url:
+    with in_thread(budgeted()) as url:
         page = opened_at(browser, url)
         drain(page, "n1")
         page.responded("The drain of n1 does not end")

@@ -93,8 +93,8 @@ def load(options: QuestionSource, kinds: Collection[Kind] = (), creator: Creator
         cluster, lacks = asyncio.run(_listed(options, required, settings, raw))
     apply_partition(settings, cluster.mirror)
     missing = cluster.freshness.missing_for_explanations()
-    told = {state.resource.kind for state in cluster.freshness.states if state.forbidden}  # in `lacks`
-    lacks = [*(Lack(*missing[kind]) for kind in dict.fromkeys(required) if kind in missing.keys() - told), *lacks]
+    forbidden = {state.resource.kind for state in cluster.freshness.states if state.forbidden}  # in `lacks`
+    lacks = [*(Lack(*missing[kind]) for kind in dict.fromkeys(required) if kind in missing.keys() - forbidden), *lacks]
     return QuestionCluster(
         cluster.mirror,
         ClusterFacts(cluster.mirror, raw, creator),
