@@ -67,6 +67,9 @@ def clear_question_errors() -> Iterator[None]:
             yield
         except QuestionError as error:
             exit_with_error(": ".join(filter(None, (_option_text(error), error.message))))
+        except MissingRightsError as error:
+            error.rules += ("Or ask a running service: --server URL",)
+            raise
         except DecodeError as error:
             raise DecodeError(_MANIFEST.sub("", error.field), error.message) from None
 

@@ -53,6 +53,7 @@ def test_without_pods_there_is_no_answer(cluster: SmallCluster, kubeconfig: str)
     result = ask("loss", "--kubeconfig", kubeconfig)
     assert result.exit_code == 2
     assert "may not list pods in the whole cluster" in result.stderr
+    assert result.stderr.splitlines()[-1] == "Or ask a running service: --server URL"
 
 
 def test_without_a_kubeconfig_the_other_sources_are_named(tmp_path: Path) -> None:
