@@ -21,7 +21,7 @@ import signal
 import socket
 import struct
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, NoReturn
@@ -48,8 +48,13 @@ class Parent:
 
     def send(self, message: bytes) -> None:
         """Send a message."""
-        self._channel.sendall(_LENGTH.pack(len(message)))
-        self._channel.sendall(message)
+        self.send_pieces(len(message), (message,))
+
+    def send_pieces(self, length: int, pieces: Iterable[bytes]) -> None:
+        """Send a message of some length, each piece of which may be made when it is its turn."""
+        self._channel.sendall(_LENGTH.pack(length))
+        for piece in pieces:
+            self._channel.sendall(piece)
 
     def receive(self) -> bytes:
         """Return the next message."""

@@ -52,7 +52,7 @@ class Limits(NamedTuple):
     question_seconds: float = 600.0
     """Time for a question about what would happen. The loss of each of three zones with 50,000 pods, in three orders,
     takes a few minutes of one CPU."""
-    question_cache_bytes: int = 24 * _MIB
+    question_cache_bytes: int = 12 * _MIB
     """Size limit of the caches of a question, which are beside those of the service. Alike pods mostly follow each
     other, so a few classes are enough."""
 

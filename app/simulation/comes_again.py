@@ -24,7 +24,6 @@ from app.objects.decode import DecodeError
 from app.objects.decode_pod import decode_pod
 from app.simulation.raw_objects import RawObjects
 from core.explaining.owners import owner_of
-from core.explaining.remedy import TENTATIVE
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod, PodClaim
@@ -124,8 +123,8 @@ class ClusterFacts:
         if made.uncertainty:
             self._add_uncertainty(pod, made.uncertainty)
         if made.pod is None:
-            return copied._replace(denied=made.denied)
-        return Again(replace(made.pod, name=pod.name, uid=f"{TENTATIVE}/{pod.uid}"), denied=made.denied)
+            return replace(copied, denied=made.denied)
+        return Again(made.pod, denied=made.denied)
 
     def spec_of_template(self, pod: Pod) -> Json | None:
         """Return the spec that the API server would store of what comes in the place of a pod, None if not known."""

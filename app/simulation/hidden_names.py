@@ -3,7 +3,7 @@
 Numbers stay, such as those of pods without a place, and so do nodes.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -13,6 +13,7 @@ from app.simulation.assumptions import Assumptions
 from app.simulation.capacity_response import CapacityResponse
 from app.simulation.drain_response import DrainResponse
 from app.simulation.loss_response import LossResponse
+from app.simulation.packed_moves import PackedMoves
 from app.simulation.questions import Response
 from app.simulation.removal_response import RemovalResponse
 from core.explaining.pod_names import HIDDEN, Sees
@@ -90,7 +91,7 @@ class _Part:
         domains = [
             replace(
                 each,
-                moves=[*map(self._move, self._pods(each.moves, lambda move: move.pod))],
+                moves=PackedMoves(self._moves(each.moves)),
                 workloads=self._workloads(each.workloads),
             )
             for each in response.domains
@@ -107,6 +108,13 @@ class _Part:
     def _assumed(self, assumed: Assumptions, why: str) -> Assumptions:
         uncertainties = self._seen(assumed.uncertainties, lambda each: each.owner)
         return replace(assumed, uncertainties=uncertainties, names_hidden=why, left_out=self._left_out)
+
+    def _moves(self, moves: Iterable[Move]) -> Iterator[Move]:
+        for move in moves:
+            if self._sees(_namespace(move.pod)):
+                yield self._move(move)
+            else:
+                self._left_out += 1
 
     def _move(self, move: Move) -> Move:
         return move if move.rejected is None else replace(move, rejected=self._rejected(move.rejected))

@@ -1,6 +1,6 @@
 """The response to a loss: which zone can fail, what its workloads keep, and which pods find no place."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import msgspec
@@ -9,7 +9,6 @@ from app.simulation.assumptions import Assumptions
 from core.simulation.loss import DomainLoss, Loss
 from core.simulation.lost_nodes import NodeState
 from core.simulation.moves import Move, Workload
-from core.simulation.placing import Fate
 
 LEFT_OUT: Final = (
     "pods stay on a node that does not answer for the 300 s that they tolerate it",
@@ -41,7 +40,7 @@ class DomainResponse(msgspec.Struct, frozen=True):
     """Pods without a place of which it cannot be said."""
     workloads: Sequence[Workload]
     """Owners with pods there, those that keep the smallest share of their replicas first."""
-    moves: Sequence[Move]
+    moves: Collection[Move]
     """One for each pod there, those without a place first."""
 
 
@@ -73,15 +72,15 @@ def loss_response(loss: Loss, assumed: Assumptions) -> LossResponse:
 
 
 def _domain(loss: DomainLoss) -> DomainResponse:
-    unplaced = loss.worse.unplaced
+    worse = loss.worse
     return DomainResponse(
         value=loss.value,
         survived=loss.is_survived,
         nodes=loss.nodes,
-        state=loss.worse.state,
-        coming=sum(not each.stays_away for each in loss.worse.moves),
-        without_place=len(unplaced),
-        unknown=sum(each.rejected is not None and each.rejected.fate is Fate.UNKNOWN for each in unplaced),
-        workloads=loss.workloads,
-        moves=loss.worse.moves,
+        state=worse.state,
+        coming=worse.coming,
+        without_place=worse.without_place,
+        unknown=worse.unknown,
+        workloads=worse.workloads,
+        moves=worse.moves,
     )

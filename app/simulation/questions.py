@@ -30,7 +30,7 @@ from core.objects.node import HOSTNAME, ZONE
 from core.scheduling_cycle import ALL
 from core.simulation.capacity import MOST, capacity
 from core.simulation.drain import drain
-from core.simulation.loss import domains_of, lose_each
+from core.simulation.loss import Keep, domains_of, lose_each
 from core.simulation.lost_nodes import NodeState
 from core.simulation.moves import Basis
 from core.simulation.new_nodes import NodeLike
@@ -65,6 +65,8 @@ class QuestionCluster(NamedTuple):
     lacks: Sequence[Lack]
     without_quotas: Sequence[Lack] = ()
     """What is not known if there is no ResourceQuota. Empty for a cluster whose quotas were listed."""
+    keep: Keep = list
+    """How the moves of a loss are kept."""
 
     def basis(self, orders: int) -> Basis:
         """Return what the questions of core.simulation take."""
@@ -177,7 +179,7 @@ class LossQuestion(Question, frozen=True, kw_only=True):
         return Running(self._steps(cluster, key, chosen), pods * self.orders * len(NodeState))  # most are in both
 
     def _steps(self, cluster: QuestionCluster, key: str, chosen: Sequence[str]) -> Steps[LossResponse]:
-        loss = yield from lose_each(cluster.basis(self.orders), key, chosen, keeps_other=False)
+        loss = yield from lose_each(cluster.basis(self.orders), key, chosen, keep=cluster.keep, keeps_other=False)
         return loss_response(loss, cluster.assumed(self.orders))
 
 

@@ -74,8 +74,8 @@ class Replicas:
         pod = next(iter(found.values()))
         if belongs_to_node(pod):
             raise QuestionError("of", _OF_NODES, text)
-        again = self._facts.comes_again(pod) if pod.node_name else copy_of_pod(pod)
-        made = again if isinstance(again, Pod) else copy_of_pod(pod) if isinstance(again, str) else again.pod
+        again = self._facts.comes_again(pod) if pod.node_name else ""
+        made = copy_of_pod(pod) if isinstance(again, str) else again.instead_of(pod)
         of = owner_text(pod) if query.kind else f"Pod {pod.full_name}"
         return Replica(of, Template(made), spec=self._facts.spec_of_template(pod))
 

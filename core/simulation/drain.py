@@ -23,8 +23,8 @@ from core.objects.kinds import ControllerRef, PodDisruptionBudget
 from core.objects.pod import Pod
 from core.simulation.facts import Facts, Leaving, bring_claims, is_replaced, leave
 from core.simulation.lost_nodes import NodeState, cordoned, lose
-from core.simulation.moves import Basis, Move, Workload, is_sure, move_of, owner_text, workloads
-from core.simulation.orders import FIRST, Over, arrival, over_orders
+from core.simulation.moves import Basis, LeftCounts, Move, Workload, is_sure, move_of, owner_text
+from core.simulation.orders import FIRST, OverOrders, arrival
 from core.simulation.placing import Outcome, Steps
 
 IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
@@ -111,14 +111,17 @@ def drain(basis: Basis, names: Sequence[str]) -> Steps[Drain]:
         for order in range(basis.orders):
             runs.append((yield from _Draining(basis, fork, order).run(pods)))
             fork.revert_to(savepoint)
-        over, out = over_orders([[*run.outcomes.values()] for run in runs]), frozenset(names)
+        over, out = OverOrders([run.outcomes for run in runs]), frozenset(names)
         drained = [each for name in names for each in _of_node(basis, pods[name], runs, over, out)]
-    counts = {owner: len(of_owner) for owner, of_owner in siblings.items()}
+    left = LeftCounts()
+    for each in drained:
+        if not each.stays and not each.blocked:
+            left.count(each.move)
     return Drain(
         nodes=names,
         pods=drained,
         rounds=max(runs[0].rounds.values(), default=0),
-        workloads=workloads(counts, [each.move for each in drained if not each.stays and not each.blocked]),
+        workloads=left.workloads({owner: len(of_owner) for owner, of_owner in siblings.items()}),
         together=_together(siblings, runs[0]),
         orders=basis.orders,
     )
@@ -251,7 +254,7 @@ def covering_budgets(mirror: ClusterMirror, pod: Pod) -> list[PodDisruptionBudge
 
 
 def _of_node(
-    basis: Basis, pods: Sequence[Pod], runs: Sequence[_Run], over: Mapping[str, Over], out: frozenset[str]
+    basis: Basis, pods: Sequence[Pod], runs: Sequence[_Run], over: OverOrders, out: frozenset[str]
 ) -> list[DrainedPod]:
     found = [_drained(basis, pod, runs, move_of(basis.mirror, _leaving(pod, runs), over, out)) for pod in pods]
     return sorted(found, key=lambda each: (each.stays, not each.blocked, not each.is_unplaced, each.move.pod))

@@ -5,7 +5,7 @@ the caller has the templates, so `MirrorFacts`, for callers without them, makes 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -50,15 +50,19 @@ class BudgetFacts(msgspec.Struct, frozen=True, gc=False):
     """spec.unhealthyPodEvictionPolicy is AlwaysAllow."""
 
 
-class Again(NamedTuple):
+class Again(msgspec.Struct, frozen=True, gc=False):
     """The pod that an owner makes instead of one that leaves."""
 
-    pod: Pod
-    """Without a node, with a UID that no pod of the mirror has."""
+    like: Pod
+    """What it is like, but for its name and UID: a pod of the owner's template, or the pod that leaves."""
     is_copy: bool = False
     """It is a copy of the pod that leaves, because the owner's template is not known."""
     denied: str = ""
     """Why the API server does not make it."""
+
+    def instead_of(self, pod: Pod) -> Pod:
+        """Return it, without a node, with a UID that no pod of the mirror has. It is made anew at each call."""
+        return copy_of_pod(pod) if self.is_copy else replace(self.like, name=pod.name, uid=new_uid(pod))
 
 
 class Facts(Protocol):
@@ -96,7 +100,7 @@ class MirrorFacts:
         owner = owner_of(pod)
         if owner is None:
             return UNMANAGED
-        return REPLACED if is_replaced(pod) else Again(copy_of_pod(pod), is_copy=True)
+        return REPLACED if is_replaced(pod) else Again(pod, is_copy=True)
 
     def of_pod(self, _pod: Pod) -> PodFacts:
         """Return the defaults."""
@@ -112,9 +116,14 @@ def is_replaced(pod: Pod) -> bool:
     return pod.terminating and (pod.controller is None or pod.controller.kind != STATEFUL)
 
 
+def new_uid(pod: Pod) -> str:
+    """Return the UID of the pod that comes instead of another one."""
+    return f"{TENTATIVE}/{pod.uid}"
+
+
 def copy_of_pod(pod: Pod, suffix: str = "") -> Pod:
     """Return a pod like another one that has no node yet. Its ephemeral claims have its own name."""
-    name = f"{pod.name}{suffix}"
+    name = f"{pod.name}{suffix}" if suffix else pod.name  # not a copy of the text
     volumes = pod.volumes
     if suffix and any(isinstance(each, PodClaim) and each.ephemeral for each in volumes):
         volumes = tuple(
@@ -125,7 +134,7 @@ def copy_of_pod(pod: Pod, suffix: str = "") -> Pod:
         )
     return replace(
         pod,
-        uid=f"{TENTATIVE}/{pod.uid}{suffix}",
+        uid=f"{new_uid(pod)}{suffix}" if suffix else new_uid(pod),
         name=name,
         volumes=volumes,
         node_name="",
@@ -138,7 +147,7 @@ def copy_of_pod(pod: Pod, suffix: str = "") -> Pod:
     )
 
 
-class Leaving(NamedTuple):
+class Leaving(msgspec.Struct, frozen=True, gc=False):
     """A pod that has left its node, and what comes instead."""
 
     pod: Pod
@@ -149,9 +158,14 @@ class Leaving(NamedTuple):
     """Its own claims, which have gone with it, in the order of its volumes."""
 
     @property
+    def comes(self) -> bool:
+        """Whether a scheduler sees a pod instead."""
+        return self.again is not None and not self.again.denied
+
+    @property
     def coming(self) -> Pod | None:
-        """The pod that a scheduler sees instead."""
-        return None if self.again is None or self.again.denied else self.again.pod
+        """The pod that a scheduler sees instead. It is made anew at each call, so that 50,000 exist while needed."""
+        return None if self.again is None or self.again.denied else self.again.instead_of(self.pod)
 
 
 def leave(mirror: ClusterMirror, fork: Fork, pods: Sequence[Pod], facts: Facts) -> list[Leaving]:
@@ -173,8 +187,8 @@ def bring_claims(mirror: ClusterMirror, fork: Fork, leaving: Iterable[Leaving]) 
     """Suppose that the pods that come again have claims of their own, without volumes yet."""
     claims = mirror.objects(PersistentVolumeClaim)
     for each in leaving:
-        pod = each.coming
-        if pod is None or not each.ephemeral:
+        pod = each.coming if each.ephemeral else None
+        if pod is None:
             continue
         for claim in each.ephemeral:
             name = f"{pod.name}{claim.name.removeprefix(each.pod.name)}"

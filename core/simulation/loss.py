@@ -6,7 +6,9 @@ answer for the 300 s that they tolerate it, the eviction rates of zones, and rep
 the node's object is deleted.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -14,22 +16,34 @@ from msgspec.structs import replace
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.pod import DO_NOT_SCHEDULE, Pod
-from core.simulation.facts import Leaving, leave
+from core.simulation.facts import Leaving, leave, new_uid
 from core.simulation.lost_nodes import UNREACHABLE, NodeState, dead, lose
-from core.simulation.moves import Basis, Move, Workload, is_sure, move_of, replicas_of, run_orders, workloads
-from core.simulation.placing import Steps
+from core.simulation.moves import Basis, LeftCounts, Move, Workload, is_sure, move_of, replicas_of, run_orders
+from core.simulation.orders import OverOrders
+from core.simulation.placing import Fate, Steps
+
+Keep: TypeAlias = Callable[[Iterable[Move]], Collection[Move]]
+"""Takes the moves of one state, each made when it is asked for, and returns them as they are kept."""
 
 
 class StateLoss(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of the pods of a domain, with its nodes in one state."""
 
     state: NodeState
-    moves: Sequence[Move]
-    """One for each pod of the domain, those without a place first."""
+    moves: Collection[Move]
+    """One for each pod of the domain, those without a place first, then those with one; each by name."""
+    coming: int
+    """Pods that come again."""
+    without_place: int
+    """Pods of these that find no other place, in some order."""
+    unknown: int
+    """Pods of these of which it cannot be said."""
+    workloads: Sequence[Workload]
+    """The owners of the pods, those that keep the smallest share of their replicas first."""
 
     @property
     def unplaced(self) -> Sequence[Move]:
-        """The pods that come again and find no other place, in some order."""
+        """The pods that come again and find no other place, in some order. Reads all moves."""
         return [each for each in self.moves if not each.stays_away and not is_sure(each)]
 
 
@@ -42,13 +56,11 @@ class DomainLoss(msgspec.Struct, frozen=True, kw_only=True):
     worse: StateLoss
     other: StateLoss | None
     """The other state. None: no rule that the pods have tells the two apart."""
-    workloads: Sequence[Workload]
-    """The owners of its pods, in the worse state, those that keep the smallest share of their replicas first."""
 
     @property
     def is_survived(self) -> bool:
         """Whether every pod that comes again finds another place, in every order and in both states."""
-        return not self.worse.unplaced
+        return not self.worse.without_place
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,62 +88,103 @@ def domains_of(mirror: ClusterMirror, topology_key: str) -> dict[str, list[str]]
     return {value: sorted(found[value]) for value in sorted(found)}
 
 
-def lose_each(basis: Basis, topology_key: str, only: Iterable[str] = (), *, keeps_other: bool = True) -> Steps[Loss]:
+def lose_each(
+    basis: Basis, topology_key: str, only: Iterable[str] = (), *, keep: Keep = list, keeps_other: bool = True
+) -> Steps[Loss]:
     """Lose each domain of a key, or only some of them. Nothing is left of it. Unknown values have no domain.
 
-    Without `keeps_other`, the moves in the better state are forgotten at once: they take as much memory as the others.
+    Moves take 1 kB each as objects: `keep` may have them smaller. Without `keeps_other`, those in the better state are
+    forgotten at once.
     """
     mirror, chosen = basis.mirror, frozenset(only)
-    replicas, domains, images = replicas_of(mirror), domains_of(mirror, topology_key), any_images(mirror)
+    losing, domains = _Losing(basis, keep), domains_of(mirror, topology_key)
     found = []
     for value, names in domains.items():
         if not chosen or value in chosen:
-            domain = yield from _lost(basis, value, names, replicas, images=images)
+            domain = yield from losing.domain(value, names)
             found.append(domain if keeps_other else replace(domain, other=None))
     in_domains = sum(map(len, domains.values()))
     return Loss(
         topology_key=topology_key,
-        domains=sorted(found, key=lambda each: (-len(each.worse.unplaced), -_lost_share(each), each.value)),
+        domains=sorted(found, key=lambda each: (-each.worse.without_place, -_lost_share(each), each.value)),
         nodes_without_key=len(mirror.nodes.slots) - in_domains,
         orders=basis.orders,
     )
 
 
 def _lost_share(domain: DomainLoss) -> float:
-    return max((1 - each.remaining / max(each.replicas, 1) for each in domain.workloads), default=0.0)
+    return max((1 - each.remaining / max(each.replicas, 1) for each in domain.worse.workloads), default=0.0)
 
 
-def _lost(
-    basis: Basis, value: str, names: Sequence[str], replicas: Mapping[str, int], *, images: bool
-) -> Steps[DomainLoss]:
-    found = []
-    with basis.mirror.fork(cache_follows=True) as fork:
-        pods = [pod for name in names for pod in basis.mirror.pods_on(name)]
-        leaving = leave(basis.mirror, fork, pods, basis.facts)
-        states = states_of(leaving, images=images)
-        savepoint = fork.savepoint()
-        for state in states:
-            found.append((yield from _in_state(basis, fork, names, state, leaving)))
-            fork.revert_to(savepoint)
-    found.sort(key=lambda each: -len(each.unplaced))  # stable: out comes first
-    return DomainLoss(
-        value=value,
-        nodes=names,
-        worse=found[0],
-        other=found[1] if len(found) > 1 else None,
-        workloads=workloads(replicas, found[0].moves),
+class _Losing:
+    """Loses domains. What is the same for all of them is read once."""
+
+    def __init__(self, basis: Basis, keep: Keep) -> None:
+        self._basis = basis
+        self._keep = keep
+        self._replicas = replicas_of(basis.mirror)
+        self._images = any_images(basis.mirror)
+
+    def domain(self, value: str, names: Sequence[str]) -> Steps[DomainLoss]:
+        """Lose the nodes of one domain, in both states if a rule tells these apart."""
+        mirror, found = self._basis.mirror, []
+        with mirror.fork(cache_follows=True) as fork:
+            pods = [pod for name in names for pod in mirror.pods_on(name)]
+            leaving = leave(mirror, fork, pods, self._basis.facts)
+            states = states_of(leaving, images=self._images)
+            savepoint = fork.savepoint()
+            for state in states:
+                found.append((yield from self._in_state(fork, names, state, leaving)))
+                fork.revert_to(savepoint)
+        found.sort(key=lambda each: -each.without_place)  # stable: out comes first
+        return DomainLoss(value=value, nodes=names, worse=found[0], other=found[1] if len(found) > 1 else None)
+
+    def _in_state(
+        self, fork: Fork, names: Sequence[str], state: NodeState, leaving: Sequence[Leaving]
+    ) -> Steps[StateLoss]:
+        basis, out = self._basis, frozenset(names)
+        lose(basis.mirror, fork, names, state, dead)
+        over = yield from run_orders(basis, fork, leaving)
+        made = (move_of(basis.mirror, each, over, out) for each in _in_order(leaving, over, out))
+        return _summed(state, made, self._keep, self._replicas)
+
+
+def _in_order(leaving: Iterable[Leaving], over: OverOrders, out: frozenset[str]) -> Iterator[Leaving]:
+    """Yield pods in the order of their moves, before there are any."""
+    unplaced, placed, staying = list[Leaving](), list[Leaving](), list[Leaving]()
+    for each in leaving:
+        if each.again is None:
+            staying.append(each)
+        else:
+            is_elsewhere = not each.again.denied and over.is_always_elsewhere(new_uid(each.pod), out)
+            (placed if is_elsewhere else unplaced).append(each)
+    for part in (unplaced, placed, staying):
+        yield from sorted(part, key=lambda each: each.pod.full_name)
+
+
+def _summed(state: NodeState, moves: Iterable[Move], keep: Keep, replicas: Mapping[str, int]) -> StateLoss:
+    """Return what becomes of a state, with its moves as they are kept. They are counted on their way there."""
+    counts, left = Counter[str](), LeftCounts()
+
+    def counted() -> Iterator[Move]:
+        for move in moves:
+            left.count(move)
+            if not move.stays_away:
+                counts["coming"] += 1
+                if not is_sure(move):
+                    counts["without_place"] += 1
+                    counts["unknown"] += move.rejected is not None and move.rejected.fate is Fate.UNKNOWN
+            yield move
+
+    kept = keep(counted())
+    return StateLoss(
+        state=state,
+        moves=kept,
+        coming=counts["coming"],
+        without_place=counts["without_place"],
+        unknown=counts["unknown"],
+        workloads=left.workloads(replicas),
     )
-
-
-def _in_state(
-    basis: Basis, fork: Fork, names: Sequence[str], state: NodeState, leaving: Sequence[Leaving]
-) -> Steps[StateLoss]:
-    lose(basis.mirror, fork, names, state, dead)
-    over = yield from run_orders(basis, fork, leaving)
-    out = frozenset(names)
-    moves = [move_of(basis.mirror, each, over, out) for each in leaving]
-    moves.sort(key=lambda each: (bool(each.stays_away), is_sure(each), each.pod))
-    return StateLoss(state=state, moves=moves)
 
 
 def any_images(mirror: ClusterMirror) -> bool:
@@ -145,7 +198,7 @@ def states_of(leaving: Sequence[Leaving], *, images: bool) -> list[NodeState]:
     Scores of images (`images`: see `any_images`) have the number of all nodes in them, hard topology spread counts the
     domains of nodes that are out, and a pod that tolerates the taints fits there.
     """
-    differ = images or any(_has_own_rules(each.again.pod) for each in leaving if each.again is not None)
+    differ = images or any(_has_own_rules(each.again.like) for each in leaving if each.again is not None)
     return [*NodeState] if differ else [NodeState.OUT]
 
 

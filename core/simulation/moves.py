@@ -1,5 +1,6 @@
 """Pods that leave their nodes and come again: what becomes of each, over some orders of arrival and of ties."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,8 +11,8 @@ from core.explaining.owners import owner_of
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.pod import Pod
-from core.simulation.facts import REPLACED, Facts, Leaving, bring_claims, is_replaced, zones_of_volumes
-from core.simulation.orders import Chance, Over, arrival, over_orders, ties
+from core.simulation.facts import REPLACED, Facts, Leaving, bring_claims, is_replaced, new_uid, zones_of_volumes
+from core.simulation.orders import Chance, OverOrders, arrival, ties
 from core.simulation.placing import Fate, Outcome, Placing, Schedulers, Steps
 
 
@@ -90,22 +91,23 @@ def owner_text(pod: Pod) -> str:
 
 def run_orders(
     basis: Basis, fork: Fork, leaving: Sequence[Leaving], *, barred: Iterable[str] = ()
-) -> Steps[dict[str, Over]]:
-    """Place the pods that come again, in each order. Return uid -> what becomes of the pod.
+) -> Steps[OverOrders]:
+    """Place the pods that come again, in each order. Return what becomes of each, by its UID.
 
     Afterwards none of them is placed. The claims that they bring stay in the fork.
     """
     bring_claims(basis.mirror, fork, leaving)
-    coming = [pod for each in leaving if (pod := each.coming) is not None]
     savepoint = fork.savepoint()
-    runs: list[Sequence[Outcome]] = []
+    runs: list[dict[str, Outcome]] = []
     for order in range(basis.orders):
-        runs.append((yield from basis.placing(fork, order, barred=barred).place(arrival(coming, order))))
+        coming = (pod for each in leaving if (pod := each.coming) is not None)
+        outcomes = yield from basis.placing(fork, order, barred=barred).place(arrival(coming, order))
+        runs.append({each.pod.uid: each for each in outcomes})
         fork.revert_to(savepoint)
-    return over_orders(runs)
+    return OverOrders(runs)
 
 
-def move_of(mirror: ClusterMirror, leaving: Leaving, over: Mapping[str, Over], out: frozenset[str]) -> Move:
+def move_of(mirror: ClusterMirror, leaving: Leaving, over: OverOrders, out: frozenset[str]) -> Move:
     """Return a move with its result. `out` are the nodes that are out."""
     pod, again = leaving.pod, leaving.again
     move = Move(
@@ -119,8 +121,8 @@ def move_of(mirror: ClusterMirror, leaving: Leaving, over: Mapping[str, Over], o
         return move
     if again.denied:
         return replace(move, rejected=Rejected(fate=Fate.DENIED, why=again.denied))
-    found = over[again.pod.uid]
-    zones = zones_of_volumes(mirror, again.pod)
+    found = over.of(new_uid(pod))
+    zones = zones_of_volumes(mirror, again.like)
     return replace(
         move,
         is_copy=again.is_copy,
@@ -166,23 +168,35 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         return self.replicas - self.left + self.again
 
 
-def workloads(replicas: Mapping[str, int], moves: Iterable[Move]) -> list[Workload]:
-    """Return the owners with pods that leave, those that keep the smallest share of their replicas first."""
-    left: dict[str, list[Move]] = {}
-    for move in moves:
-        if move.owner and not _is_of_node(move) and move.stays_away != REPLACED:
-            left.setdefault(move.owner, []).append(move)
-    found = [
-        Workload(
-            owner=owner,
-            replicas=replicas.get(owner, len(of_owner)),
-            left=len(of_owner),
-            again=sum(bool(each.node) and not each.returns for each in of_owner),
-            surely_again=sum(map(is_sure, of_owner)),
-        )
-        for owner, of_owner in left.items()
-    ]
-    return sorted(found, key=lambda each: (each.remaining / max(each.replicas, 1), -each.left, each.owner))
+class LeftCounts:
+    """Counts the pods that leave by owner."""
+
+    def __init__(self) -> None:
+        self._left: Counter[str] = Counter()
+        self._again: Counter[str] = Counter()
+        self._surely_again: Counter[str] = Counter()
+
+    def count(self, move: Move) -> None:
+        """Count a pod, if its owner makes another one elsewhere."""
+        owner = move.owner
+        if owner and not _is_of_node(move) and move.stays_away != REPLACED:
+            self._left[owner] += 1
+            self._again[owner] += bool(move.node) and not move.returns
+            self._surely_again[owner] += is_sure(move)
+
+    def workloads(self, replicas: Mapping[str, int]) -> list[Workload]:
+        """Return the owners with pods that leave, those that keep the smallest share of their replicas first."""
+        found = [
+            Workload(
+                owner=owner,
+                replicas=replicas.get(owner, left),
+                left=left,
+                again=self._again[owner],
+                surely_again=self._surely_again[owner],
+            )
+            for owner, left in self._left.items()
+        ]
+        return sorted(found, key=lambda each: (each.remaining / max(each.replicas, 1), -each.left, each.owner))
 
 
 def _is_of_node(move: Move) -> bool:

@@ -12,7 +12,7 @@ Replicas that are alike keep their order in all of them, as nothing but the name
 of a StatefulSet have their own volumes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from math import inf
 from operator import itemgetter
@@ -121,22 +121,26 @@ class Over(NamedTuple):
     """The outcome in the first order in which it is not placed, else `first`."""
 
 
-def over_orders(runs: Sequence[Sequence[Outcome]]) -> dict[str, Over]:
-    """Return uid -> what becomes of the pod, from the outcomes of the same pods in some orders, at least one."""
-    of_pod: dict[str, list[Outcome]] = {}
-    for run in runs:
-        for outcome in run:
-            of_pod.setdefault(outcome.pod.uid, []).append(outcome)
-    return {uid: _over(outcomes, len(runs)) for uid, outcomes in of_pod.items()}
+class OverOrders:
+    """What becomes of pods over some orders, at least one. It is summed up for one pod when asked about it."""
 
+    def __init__(self, runs: Sequence[Mapping[str, Outcome]]) -> None:
+        """Take uid -> outcome of each order. A pod may be missing in some, but not in all of them."""
+        self._runs = runs
 
-def _over(outcomes: Sequence[Outcome], orders: int) -> Over:
-    placed = [each for each in outcomes if each.is_placed]
-    chance = Chance.SOMETIMES if placed else Chance.NEVER
-    if len(placed) == orders:
-        chance = Chance.ALWAYS
-    counts: dict[str, int] = {}
-    for each in placed:
-        counts[each.node] = counts.get(each.node, 0) + 1
-    nodes = dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
-    return Over(chance, nodes, outcomes[0], next((each for each in outcomes if not each.is_placed), outcomes[0]))
+    def of(self, uid: str) -> Over:
+        """Return what becomes of a pod."""
+        outcomes = [run[uid] for run in self._runs if uid in run]
+        placed = [each for each in outcomes if each.is_placed]
+        chance = Chance.SOMETIMES if placed else Chance.NEVER
+        if len(placed) == len(self._runs):
+            chance = Chance.ALWAYS
+        counts: dict[str, int] = {}
+        for each in placed:
+            counts[each.node] = counts.get(each.node, 0) + 1
+        nodes = dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+        return Over(chance, nodes, outcomes[0], next((each for each in outcomes if not each.is_placed), outcomes[0]))
+
+    def is_always_elsewhere(self, uid: str, out: Collection[str]) -> bool:
+        """Return whether a pod is placed in every order, and never on a node of `out`."""
+        return all(uid in run and run[uid].is_placed and run[uid].node not in out for run in self._runs)

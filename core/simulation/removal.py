@@ -27,7 +27,7 @@ from core.objects.node import HOSTNAME
 from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.scheduling_cycle import filter_nodes
 from core.simulation.drain import TWO_BUDGETS, covering_budgets
-from core.simulation.facts import Facts, Leaving, bring_claims, leave
+from core.simulation.facts import Facts, Leaving, bring_claims, leave, new_uid
 from core.simulation.kinds import alike
 from core.simulation.loss import any_images, states_of
 from core.simulation.lost_nodes import NodeState, cordoned, known, lose
@@ -149,7 +149,8 @@ class _Each:
 
     def _surely_fit(self, name: str, pods: Sequence[Pod]) -> Steps[bool]:
         """Return whether each pod fits more nodes than pods move, so that others cannot take all of them."""
-        coming = [again.pod for pod in pods if not isinstance(again := self._basis.facts.comes_again(pod), str)]
+        comes = self._basis.facts.comes_again
+        coming = [again.instead_of(pod) for pod in pods if not isinstance(again := comes(pod), str)]
         if not all(map(self._takes_room_alone, coming)):
             return False
         attracted = [pod for pod in coming if pod.affinity.required_affinity]
@@ -220,7 +221,7 @@ class _Each:
             node=name,
             goes=Chance.SOMETIMES if fits else Chance.NEVER,
             pods=len(pods),
-            pod=next(each.pod.full_name for each in leaving if each.again and each.again.pod.uid == over.pod.uid),
+            pod=next(each.pod.full_name for each in leaving if new_uid(each.pod) == over.pod.uid),
             rejected=rejected(over),
             state=stays.state,
         )
@@ -363,7 +364,7 @@ def _without_places(basis: Basis, names: Sequence[str]) -> Steps[set[str]]:
             found = yield from run_orders(basis, fork, leaving, barred=names)
             fork.revert_to(savepoint)
             for each in leaving:
-                if each.coming is not None and found[each.coming.uid].placed is not Chance.ALWAYS:
+                if each.comes and found.of(new_uid(each.pod)).placed is not Chance.ALWAYS:
                     over.add(each.pod.node_name)
             if over:
                 break

@@ -71,6 +71,18 @@ def test_messages_of_any_length_go_both_ways() -> None:
     asyncio.run(main())
 
 
+def test_a_message_may_be_made_piece_by_piece() -> None:
+    def work(parent: Parent) -> None:
+        parent.send_pieces(9, (b"%d" % number * 3 for number in range(3)))
+        parent.send(b"end")
+
+    async def main() -> None:
+        async with forked(work, PATIENCE) as child:
+            assert [await received(child), await received(child)] == [b"000111222", b"end"]
+
+    asyncio.run(main())
+
+
 def test_a_change_of_the_child_is_not_seen_here() -> None:
     found = {"a": 1}
 

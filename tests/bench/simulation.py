@@ -12,7 +12,7 @@ from core.objects.pod import Pod
 from core.profile import full_profile
 from core.simulation.capacity import Template, capacity
 from core.simulation.drain import drain
-from core.simulation.facts import Again, MirrorFacts, copy_of_pod
+from core.simulation.facts import Again, MirrorFacts
 from core.simulation.loss import lose_each
 from core.simulation.moves import Basis
 from core.simulation.placing import DEFAULT_SCHEDULER, Scheduler, finished
@@ -44,7 +44,7 @@ class Copies(MirrorFacts):
 
     def comes_again(self, pod: Pod) -> Again | str:
         """Return a copy."""
-        return Again(copy_of_pod(pod), is_copy=True)
+        return Again(pod, is_copy=True)
 
 
 class Bench:

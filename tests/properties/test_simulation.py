@@ -99,7 +99,7 @@ def test_each_pod_gets_the_node_that_a_plain_loop_gives_it_and_nothing_is_left(
     state_of_nodes, change = data.draw(st.sampled_from(NodeState)), data.draw(st.sampled_from((cordoned, dead)))
     with mirror.fork(cache_follows=True) as fork:
         gone = [pod for name in names for pod in mirror.pods_on(name)]
-        coming = [each.again.pod for each in leave(mirror, fork, gone, MirrorFacts()) if each.again is not None]
+        coming = [pod for each in leave(mirror, fork, gone, MirrorFacts()) if (pod := each.coming) is not None]
         lose(mirror, fork, names, state_of_nodes, change)
         if not mirror.nodes.slots:
             return

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -340,16 +340,16 @@ def test_a_question_that_ends_without_an_answer_is_an_error_in_words(
 def test_a_child_that_ends_before_its_answer_is_an_error_in_words(
     cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent: list[bytes] = []
-    send = Parent.send
+    sent: list[int] = []
+    send = Parent.send_pieces
 
-    def once(parent: Parent, message: bytes) -> None:
+    def once(parent: Parent, length: int, pieces: Iterable[bytes]) -> None:
         if sent:
             os._exit(9)
-        sent.append(message)
-        send(parent, message)
+        sent.append(length)
+        send(parent, length, pieces)
 
-    monkeypatch.setattr(Parent, "send", once)
+    monkeypatch.setattr(Parent, "send_pieces", once)
     response = post(port(cluster), "loss")
     assert response.status_code == 503
     assert "has ended without one" in response.json()["detail"]

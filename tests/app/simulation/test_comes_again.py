@@ -23,6 +23,7 @@ Object = dict[str, Any]
 class Found(NamedTuple):
     """What comes in the place of a pod, and the uncertainty about it."""
 
+    leaves: Pod
     again: Again | str
     uncertainty: str = ""
 
@@ -78,12 +79,12 @@ def again(pod: PodBuilder | Object, *objects: Object) -> Found:
     raw.take("Pod", text)
     facts = ClusterFacts(mirror, raw)
     found = facts.comes_again(stored)
-    return Found(found, *(each.why for each in facts.uncertainties))
+    return Found(stored, found, *(each.why for each in facts.uncertainties))
 
 
 def made(found: Found) -> Pod:
     assert isinstance(found.again, Again)
-    return found.again.pod
+    return found.again.instead_of(found.leaves)
 
 
 def test_it_is_of_the_deployments_template_and_not_as_the_running_pod() -> None:
@@ -122,9 +123,9 @@ def leaving_together(server: Server, pods: Sequence[PodBuilder], *objects: Objec
     facts = ClusterFacts(mirror, raw, server)
     facts.prepare(stored)
     sent = len(server.sent)
-    found = [facts.comes_again(each) for each in stored]
+    found = [(each, facts.comes_again(each)) for each in stored]
     assert len(server.sent) == sent  # a pod that is prepared is not asked for again
-    return [Found(each, *(every.why for every in facts.uncertainties)) for each in found]
+    return [Found(*each, *(every.why for every in facts.uncertainties)) for each in found]
 
 
 def test_the_api_server_is_asked_once_for_alike_pods_and_its_pod_comes() -> None:
@@ -150,9 +151,9 @@ def test_each_replica_with_a_name_of_its_own_is_asked_for() -> None:
 
 
 def test_what_the_api_server_refuses_does_not_come_and_what_it_does_not_say_is_made_here() -> None:
-    ((denied, *_),) = leaving_together(Server(Created(denied="violates PodSecurity")), [running()], deployment())
+    ((_, denied, *_),) = leaving_together(Server(Created(denied="violates PodSecurity")), [running()], deployment())
     assert isinstance(denied, Again)
-    assert (denied.denied, denied.pod.requests) == ("violates PodSecurity", {"cpu": 2000})
+    assert (denied.denied, denied.like.requests) == ("violates PodSecurity", {"cpu": 2000})
     (unknown,) = leaving_together(Server(Created(unknown="no right")), [running()], deployment())
     assert made(unknown).requests == {"cpu": 2000}
     assert unknown.uncertainty == "as made here and not by the API server: no right"
@@ -228,7 +229,7 @@ def test_a_template_that_the_api_server_would_refuse_is_said() -> None:
     ],
 )
 def test_pods_in_whose_place_nothing_comes(pod: PodBuilder, why: str) -> None:
-    assert again(pod, deployment()) == Found(why)
+    assert again(pod, deployment())[1:] == (why, "")
 
 
 def stateful_set(**spec: object) -> Object:
@@ -257,7 +258,7 @@ def test_each_pod_has_the_generic_ephemeral_volumes_of_its_name() -> None:
     for name in ("web-1a-x", "web-1a-y"):
         found = facts.comes_again(decode_pod(running(name).json()))
         assert isinstance(found, Again)
-        assert found.pod.volumes == (PodClaim(f"{name}-scratch", ephemeral=True),)
+        assert found.like.volumes == (PodClaim(f"{name}-scratch", ephemeral=True),)
 
 
 def test_a_pod_of_an_indexed_job_keeps_its_index() -> None:
@@ -270,9 +271,8 @@ def test_a_pod_of_an_indexed_job_keeps_its_index() -> None:
 
 def test_pods_of_an_owner_share_what_its_template_makes() -> None:
     facts = ClusterFacts(*at_hand(deployment()))
-    one, other = (
-        made(Found(facts.comes_again(decode_pod(running(f"web-1a-{name}").uid(name).json())))) for name in "xy"
-    )
+    pods = [decode_pod(running(f"web-1a-{name}").uid(name).json()) for name in "xy"]
+    one, other = (made(Found(each, facts.comes_again(each))) for each in pods)
     assert one.labels is other.labels
     assert (one.name, other.name) == ("web-1a-x", "web-1a-y")
 

@@ -11,6 +11,7 @@ from app.simulation.comes_again import ClusterFacts
 from app.simulation.drain_response import DrainResponse
 from app.simulation.hidden_names import Seen, namespaces_in, seen_part
 from app.simulation.objects_at_hand import take_items
+from app.simulation.packed_moves import response_json
 from app.simulation.questions import (
     CapacityQuestion,
     DrainQuestion,
@@ -56,8 +57,10 @@ def full() -> list[Any]:
 def parts(tmp_path: Path, question: Any) -> tuple[Any, Any, list[str]]:  # noqa: ANN401  # a question, and decoded JSON
     """Return the whole answer, the part that is seen, and the namespaces to be reviewed."""
     response, namespaces = whole_response(tmp_path, question, *full())
-    seen = msgspec.to_builtins(seen_part(response, OURS))
-    text = msgspec.json.encode(seen).decode()
+    length, pieces = response_json(seen_part(response, OURS))
+    text = b"".join(pieces).decode()
+    assert len(text) == length
+    seen = msgspec.json.decode(text)
     assert "secret" not in text
     assert "bank" not in text
     assert seen["assumed"]["names_hidden"] == "some are hidden"

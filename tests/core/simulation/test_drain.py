@@ -14,7 +14,7 @@ from core.objects.labels import EVERYTHING, parse_selector
 from core.objects.pod import Pod
 from core.simulation import one_pod, placing
 from core.simulation.drain import NO_BUDGET_LEFT, TWO_BUDGETS, Drain, DrainedPod, drain
-from core.simulation.facts import Again, BudgetFacts, MirrorFacts, PodFacts, copy_of_pod
+from core.simulation.facts import Again, BudgetFacts, MirrorFacts, PodFacts
 from core.simulation.moves import Basis
 from core.simulation.orders import Chance
 from core.simulation.placing import Fate, finished
@@ -257,7 +257,7 @@ class Refusing(Known):
 
     def comes_again(self, pod: Pod) -> Again | str:
         """Return a pod that is denied."""
-        return Again(copy_of_pod(pod), denied="violates PodSecurity")
+        return Again(pod, is_copy=True, denied="violates PodSecurity")
 
 
 def test_a_pod_that_the_api_server_refuses_has_no_place() -> None:
@@ -296,7 +296,7 @@ def test_the_owners_template_is_what_comes_again() -> None:
 
         def comes_again(self, pod: Pod) -> Again | str:
             """Return a pod of the template."""
-            return Again(pod_of(replica(f"{pod.name}-2", cpu=3).uid(f"new/{pod.uid}")))
+            return Again(pod_of(replica(pod.name, cpu=3)))
 
     pod = replica("r").on("n1").spread(HOSTNAME, labelled(app="web"))
     mirror = mirror_of(node("n1"), node("n2", cpu=2), pod)

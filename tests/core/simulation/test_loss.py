@@ -1,11 +1,12 @@
 """The loss of each domain: both states, the worse one first, and what workloads keep."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from core.simulation.facts import MirrorFacts
 from core.simulation.loss import Loss, lose_each
 from core.simulation.lost_nodes import NodeState
-from core.simulation.moves import Basis
+from core.simulation.moves import Basis, Move
 from core.simulation.placing import Fate, finished
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod
 from tests.core.decoded import mirror_of
@@ -41,9 +42,15 @@ def test_the_worst_domain_is_first_and_workloads_keep_what_finds_a_place() -> No
     assert not found.is_survived
     worst = found.domains[0]
     assert (worst.nodes, worst.worse.state, worst.other) == (["a1"], NodeState.OUT, None)
-    assert [(each.owner, each.replicas, each.left, each.again, each.surely_again) for each in worst.workloads] == [
-        ("Deployment default/web", 2, 2, 1, 1)
-    ]
+    (keeps,) = worst.worse.workloads
+    assert (keeps.owner, keeps.replicas, keeps.left, keeps.again, keeps.surely_again) == (
+        "Deployment default/web",
+        2,
+        2,
+        1,
+        1,
+    )
+    assert (worst.worse.coming, worst.worse.without_place, worst.worse.unknown) == (2, 1, 0)
     assert [(each.pod, each.node, each.stays_away) for each in worst.worse.moves] == [
         ("default/r1", "", ""),
         ("default/r0", "b1", ""),
@@ -87,11 +94,11 @@ def test_a_pod_that_tolerates_a_dead_node_is_not_kept() -> None:
     pod = replica("r").toleration("node.kubernetes.io/unreachable", "Exists").node_selector({HOSTNAME: "a1"})
     found = lost(node("a1"), node("b1", zone="b"), pod.on("a1"))
     lost_zone = next(each for each in found.domains if each.value == "a")
-    states = {each.state: each.moves[0] for each in (lost_zone.worse, lost_zone.other) if each is not None}
+    states = {each.state: next(iter(each.moves)) for each in (lost_zone.worse, lost_zone.other) if each is not None}
     assert (states[NodeState.OUT].node, states[NodeState.OUT].returns) == ("a1", True)
     assert states[NodeState.REMOVED].node == ""
     assert not lost_zone.is_survived
-    assert [each.remaining for each in lost_zone.workloads] == [0]
+    assert [each.remaining for each in lost_zone.worse.workloads] == [0]
 
 
 def test_nodes_without_the_key_are_counted_and_each_node_may_be_a_domain() -> None:
@@ -107,9 +114,30 @@ def test_a_pod_that_is_replaced_already_is_no_replica_that_is_lost() -> None:
     waiting = make_pod("s-0").owned_by("StatefulSet", "s", "s").terminating().on("a1")
     pods = [replica("old").terminating().on("a1"), replica("new").on("b1"), waiting]
     found = lost(node("a1"), node("b1", zone="b"), *pods)
-    assert {
-        each.value: [(of.owner, of.replicas, of.left, of.remaining) for of in each.workloads] for each in found.domains
-    } == {
+    keep = {each.value: each.worse.workloads for each in found.domains}
+    assert {zone: [(of.owner, of.replicas, of.left, of.remaining) for of in each] for zone, each in keep.items()} == {
         "a": [("StatefulSet default/s", 1, 1, 1)],
         "b": [("Deployment default/web", 1, 1, 1)],
     }
+
+
+def test_moves_come_by_place_and_name_and_are_kept_as_told() -> None:
+    tolerant = replica("c").toleration("node.kubernetes.io/unreachable", "Exists").node_selector({HOSTNAME: "a1"})
+    pods = [replica("b"), replica("d", cpu=9), replica("a"), tolerant, make_pod("z"), make_pod("y")]
+    other = replica("e").scheduler("mine")
+    mirror = mirror_of(node("a1", cpu=20), node("b1", zone="b"), *(each.on("a1") for each in (*pods, other)))
+    kept: list[list[str]] = []
+
+    def keep(moves: Iterable[Move]) -> tuple[Move, ...]:
+        found = (*moves,)
+        kept.append([each.pod for each in found])
+        return found
+
+    basis = Basis(mirror, schedulers(mirror), NOTHING_MORE, orders=2)
+    (domain,) = finished(lose_each(basis, ZONE, ["a"], keep=keep)).domains
+    of_out = domain.worse
+    assert isinstance(of_out.moves, tuple)
+    assert [each.pod for each in of_out.moves] == [f"default/{name}" for name in "cdeabyz"]
+    assert kept[0] == [each.pod for each in of_out.moves]
+    assert [each.pod for each in of_out.unplaced] == ["default/c", "default/d", "default/e"]
+    assert (of_out.coming, of_out.without_place, of_out.unknown) == (5, 3, 1)

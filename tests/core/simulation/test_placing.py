@@ -31,7 +31,7 @@ from core.simulation.facts import (
 )
 from core.simulation.kinds import alike
 from core.simulation.lost_nodes import NodeState, cordoned, dead, known, lose
-from core.simulation.orders import FIRST, Chance, arrival, over_orders, ties
+from core.simulation.orders import FIRST, Chance, OverOrders, arrival, ties
 from core.simulation.placing import DEFAULT_SCHEDULER, Fate, Outcome, Placing, Scheduler, finished
 from tests.builders import PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
@@ -227,7 +227,7 @@ def test_a_pod_that_comes_again_has_an_ephemeral_claim_of_its_own() -> None:
         bring_claims(mirror, fork, leaving)
         (made,) = mirror.objects(PersistentVolumeClaim).values()
         assert (made.volume, made.bind_completed) == ("", False)
-        again = [each.again.pod for each in leaving if each.again is not None]
+        again = [pod for each in leaving if (pod := each.coming) is not None]
         return finished(Placing(mirror, fork, schedulers(mirror), ties(mirror, FIRST)).place(again))
 
     assert nodes_of(within(mirror, move)) == ["n1"]
@@ -244,10 +244,12 @@ def test_who_comes_again() -> None:
     assert found == [OF_NODE, OF_NODE, UNMANAGED]
     assert facts.comes_again(pod_of(replica("r").on("n").terminating())) == REPLACED
     for builder in (replica("r"), stateful, stateful.terminating()):
-        again = facts.comes_again(pod_of(builder.on("n")))
+        running = pod_of(builder.on("n"))
+        again = facts.comes_again(running)
         assert isinstance(again, Again)
-        assert (again.is_copy, again.pod.node_name, again.pod.terminating) == (True, "", False)
-        assert again.pod.uid != pod_of(builder).uid
+        made = again.instead_of(running)
+        assert (again.is_copy, made.node_name, made.terminating) == (True, "", False)
+        assert made.uid != running.uid
     assert (facts.of_pod(pod_of(daemon)), facts.of_budget(None)) == (PodFacts(), BudgetFacts())  # type: ignore[arg-type]
 
 
@@ -307,6 +309,9 @@ def test_orders_keep_priorities_and_over_several_of_them_chance_shows() -> None:
     mirror = mirror_of(node("n1", cpu=1), node("n2", cpu=2))
     small, large = pod_of(replica("small")), pod_of(replica("large", "big", cpu=2))
 
+    def of_uid(outcomes: list[Outcome]) -> dict[str, Outcome]:
+        return {each.pod.uid: each for each in outcomes}
+
     def run(order: int) -> list[Outcome]:
         def place(fork: Fork) -> list[Outcome]:
             queue = [small, large] if order else [large, small]
@@ -314,14 +319,18 @@ def test_orders_keep_priorities_and_over_several_of_them_chance_shows() -> None:
 
         return within(mirror, place)
 
-    found = over_orders([run(order) for order in range(2)])
-    assert (found[large.uid].placed, found[small.uid].placed) in {
+    found = OverOrders([of_uid(run(order)) for order in range(2)])
+    assert (found.of(large.uid).placed, found.of(small.uid).placed) in {
         (Chance.ALWAYS, Chance.ALWAYS),
         (Chance.SOMETIMES, Chance.ALWAYS),
     }
-    assert found[small.uid].worst is found[small.uid].first
-    never = over_orders([placed(mirror, replica("huge", cpu=9))])
-    assert [each.placed for each in never.values()] == [Chance.NEVER]
+    over = found.of(small.uid)
+    assert over.worst is over.first
+    assert found.is_always_elsewhere(small.uid, ())
+    assert not found.is_always_elsewhere(small.uid, over.nodes.keys())
+    never = of_uid(placed(mirror, replica("huge", cpu=9)))
+    assert [OverOrders([never]).of(uid).placed for uid in never] == [Chance.NEVER]
+    assert not any(OverOrders([never]).is_always_elsewhere(uid, ()) for uid in never)
 
 
 def test_alike_pods_come_in_their_order_and_those_that_never_preempt_at_last() -> None:

@@ -8,8 +8,8 @@ FAULTS: Final = (
     Fault(
         id="pods-of-a-removed-node-still-count",
         breaks="Plugins do not hear that the pods of a node that is supposed gone have left it.",
-        old="self._steps.append(_Step(partial(self._bring_node_back, node, slot, rows, place)))\n",
-        new="self._steps.append(_Step(partial(self._bring_node_back, node, slot, rows, place)))\n        rows = []\n",
+        old="self._steps.append(_Other(partial(self._bring_node_back, node, slot, rows, place)))\n",
+        new="self._steps.append(_Other(partial(self._bring_node_back, node, slot, rows, place)))\n        rows = []\n",
         tests=("core/mirror/test_what_if.py",),
     ),
     Fault(

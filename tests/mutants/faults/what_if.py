@@ -246,8 +246,8 @@ FAULTS: Final = (
     Fault(
         id="refused-pod-is-placed",
         breaks="A pod that the API server refuses is placed.",
-        old="return None if self.again is None or self.again.denied else self.again.pod",
-        new="return None if self.again is None else self.again.pod",
+        old="return None if self.again is None or self.again.denied else self.again.instead_of(self.pod)",
+        new="return None if self.again is None else self.again.instead_of(self.pod)",
         tests=("core/simulation/test_drain.py", "core/simulation/test_loss.py"),
     ),
     Fault(
