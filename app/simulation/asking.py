@@ -42,7 +42,7 @@ _PATIENCE: Final = 30.0
 """Seconds for which a question waits for the one before it."""
 _GROWTH: Final = 1.25
 """The memory that a child may take beside the service, as a share of the service's. Every pod that a simulation looks
-at is copied with its page: 0.6 of the service after the loss of each zone, and as much again for the moves."""
+at is copied with its page: 0.6 of the service after the loss of each zone. The rest is for what is supposed."""
 _LOOKS_EVERY: Final = 0.5
 """Seconds between two looks of a child at its memory."""
 _FEWER: Final = "ask about fewer nodes, replicas or orders"
@@ -140,7 +140,7 @@ class Simulated(NamedTuple):
 def _bounds_memory(most: int) -> Callable[[], None]:
     """Return what raises QuestionRejectedError above `most` bytes of memory, when it is called after each step.
 
-    How many pods fit is in no proportion to the pods that are there, and each that is placed takes about 1.3 kB.
+    How many pods fit is in no proportion to the pods that are there, and each that is placed takes about 0.6 kB.
     """
     looks_at = 0.0
 

@@ -176,10 +176,10 @@ def _summed(state: NodeState, moves: Iterable[Move], keep: Keep, replicas: Mappi
                     counts["unknown"] += move.rejected is not None and move.rejected.fate is Fate.UNKNOWN
             yield move
 
-    kept = keep(counted())
+    stored = keep(counted())
     return StateLoss(
         state=state,
-        moves=kept,
+        moves=stored,
         coming=counts["coming"],
         without_place=counts["without_place"],
         unknown=counts["unknown"],

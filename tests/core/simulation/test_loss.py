@@ -126,11 +126,11 @@ def test_moves_come_by_place_and_name_and_are_kept_as_told() -> None:
     pods = [replica("b"), replica("d", cpu=9), replica("a"), tolerant, make_pod("z"), make_pod("y")]
     other = replica("e").scheduler("mine")
     mirror = mirror_of(node("a1", cpu=20), node("b1", zone="b"), *(each.on("a1") for each in (*pods, other)))
-    kept: list[list[str]] = []
+    taken: list[list[str]] = []
 
     def keep(moves: Iterable[Move]) -> tuple[Move, ...]:
         found = (*moves,)
-        kept.append([each.pod for each in found])
+        taken.append([each.pod for each in found])
         return found
 
     basis = Basis(mirror, schedulers(mirror), NOTHING_MORE, orders=2)
@@ -138,6 +138,6 @@ def test_moves_come_by_place_and_name_and_are_kept_as_told() -> None:
     of_out = domain.worse
     assert isinstance(of_out.moves, tuple)
     assert [each.pod for each in of_out.moves] == [f"default/{name}" for name in "cdeabyz"]
-    assert kept[0] == [each.pod for each in of_out.moves]
+    assert taken[0] == [each.pod for each in of_out.moves]
     assert [each.pod for each in of_out.unplaced] == ["default/c", "default/d", "default/e"]
     assert (of_out.coming, of_out.without_place, of_out.unknown) == (5, 3, 1)

@@ -17,15 +17,15 @@ FAULTS: Final = (
     Fault(
         id="reserved-volumes-are-taken-back-for-good",
         breaks="After a part of an attempt, the volumes of its members are free again.",
-        old="            elif step.changed is not None:\n",
+        old="            elif isinstance(step, _Other) and step.changed is not None:\n",
         new="            elif step is None:\n",
         tests=("core/gangs/test_volumes.py",),
     ),
     Fault(
         id="reserved-volumes-stay",
         breaks="A volume that an attempt reserved for a member counts as bound before kube-scheduler binds it.",
-        old="        for step in reversed(others):\n",
-        new="        for step in others[:0]:\n",
+        old="        for step in reversed(changed):\n",
+        new="        for step in changed[:0]:\n",
         tests=("core/gangs/test_volumes.py", "core/mirror/test_what_if.py"),
     ),
     Fault(

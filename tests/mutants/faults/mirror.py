@@ -144,8 +144,8 @@ FAULTS: Final = (
     Fault(
         id="undone-in-the-order-of-supposing",
         breaks="What was supposed is undone first to last, so that a node goes before its pods.",
-        old="            self._steps.pop().undo()\n        self._savepoint",
-        new="            self._steps.pop(0).undo()\n        self._savepoint",
+        old="            self._undo(self._steps.pop())\n        self._savepoint",
+        new="            self._undo(self._steps.pop(0))\n        self._savepoint",
         tests=("core/mirror/test_what_if.py",),
     ),
     Fault(

@@ -57,8 +57,8 @@ FAULTS: Final = (
     Fault(
         id="attempt-ends-when-a-driver-reports",
         breaks="A gang begins anew each time a driver reports its capacity.",
-        old="elif step.changed is not None and step.adjust is not None:",
-        new="elif step.changed is not None and step.adjust and step.changed[0] == self._object(step.changed[0]):",
+        old="step.changed is not None and step.adjust is not None:",
+        new="step.changed and step.adjust and step.changed[0] == self._object(step.changed[0]):",
         tests=("core/gangs/test_volumes.py",),
     ),
     Fault(
@@ -134,15 +134,15 @@ FAULTS: Final = (
     Fault(
         id="better-state-first",
         breaks="The state in which more pods find a place counts.",
-        old="found.sort(key=lambda each: -len(each.unplaced))",
-        new="found.sort(key=lambda each: len(each.unplaced))",
+        old="found.sort(key=lambda each: -each.without_place)",
+        new="found.sort(key=lambda each: each.without_place)",
         tests=("core/simulation/test_loss.py",),
     ),
     Fault(
         id="replica-on-a-dead-node-is-kept",
         breaks="A pod that is placed on a node that does not answer counts as a replica.",
-        old="again=sum(bool(each.node) and not each.returns for each in of_owner),",
-        new="again=sum(bool(each.node) for each in of_owner),",
+        old="self._again[owner] += bool(move.node) and not move.returns",
+        new="self._again[owner] += bool(move.node)",
         tests=("core/simulation/test_loss.py",),
     ),
     Fault(
@@ -232,8 +232,8 @@ FAULTS: Final = (
     Fault(
         id="pods-come-back-to-a-node-that-goes",
         breaks="A node may go whose pods come back to it because they tolerate its taints.",
-        old="outcomes = yield from basis.placing(fork, order, barred=barred)",
-        new="outcomes = yield from basis.placing(fork, order)",
+        old="outcomes = yield from basis.placing(fork, order, barred=barred).place(queue)",
+        new="outcomes = yield from basis.placing(fork, order).place(queue)",
         tests=("core/simulation/test_removal.py",),
     ),
     Fault(
@@ -253,8 +253,8 @@ FAULTS: Final = (
     Fault(
         id="together-in-the-first-order",
         breaks="Nodes go together though their pods find places in some orders only.",
-        old="found[each.coming.uid].placed is not Chance.ALWAYS",
-        new="found[each.coming.uid].placed is Chance.NEVER",
+        old="found.of(new_uid(each.pod)).placed is not Chance.ALWAYS",
+        new="found.of(new_uid(each.pod)).placed is Chance.NEVER",
         tests=("core/simulation/test_removal.py",),
     ),
     Fault(

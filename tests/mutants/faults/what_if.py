@@ -160,6 +160,27 @@ FAULTS: Final = (
         tests=("test_what_if_routes.py",),
     ),
     Fault(
+        id="packed-moves-without-a-comma",
+        breaks="The answer of a service to a loss of more than 256 pods is no JSON.",
+        old='            yield (b"," if number else b"") + zlib.decompress(block)',
+        new="            yield zlib.decompress(block)",
+        tests=("test_packed_moves.py",),
+    ),
+    Fault(
+        id="hidden-pods-of-a-loss-are-named",
+        breaks="A loss names the pods of namespaces that the caller may not see.",
+        old="            if self._sees(_namespace(move.pod)):",
+        new="            if move.pod:",
+        tests=("app/simulation/test_hidden_names.py",),
+    ),
+    Fault(
+        id="moves-of-a-loss-in-any-order",
+        breaks="The pods of a lost zone are not sorted by name.",
+        old="        yield from sorted(part, key=lambda each: each.pod.full_name)",
+        new="        yield from part",
+        tests=("core/simulation/test_loss.py",),
+    ),
+    Fault(
         id="namespace-of-the-list",
         breaks="A caller asks about a pod in any namespace, inside of a list in a namespace of their own.",
         old="    yield _namespace_of(workload)\n",
