@@ -17,10 +17,10 @@ from app.simulation.raw_objects import RawObjects
 from core.events import ClusterEvent
 from core.explaining.owners import belongs_to_node
 from core.mirror.cluster import ClusterMirror
-from core.objects.pod import Pod
+from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import PersistentVolumeClaim
 from core.simulation.capacity import Template
-from core.simulation.facts import copy_of_pod
+from core.simulation.facts import copy_of_pod, unbound
 from core.simulation.moves import owner_text
 
 _NO_POD: Final = "there is no such pod, and no pod of such a workload: ask for a new one by its manifest"
@@ -94,8 +94,19 @@ class Replicas:
                 claims.append(each)
             elif each.full_name not in self._mirror.objects(type(each)):
                 self._mirror.apply(ClusterEvent("Add", each))
+        if is_set:
+            claims += self._like_retained(manifest.pod)
         spec = member(read_json(manifest.json), "spec")
         return Replica(of, Template(manifest.pod, claims=claims), "; ".join(manifest.notes.unknown), spec)
+
+    def _like_retained(self, pod: Pod) -> Iterator[PersistentVolumeClaim]:
+        """Yield claims like those that are left of a former replica of this name: only one replica would get these."""
+        stored = self._mirror.objects(PersistentVolumeClaim)
+        for each in pod.volumes:
+            if isinstance(each, PodClaim) and each.name.endswith(f"-{pod.name}"):
+                claim = stored.get(f"{pod.namespace}/{each.name}")
+                if claim is not None:
+                    yield unbound(claim, each.name, pod)
 
 
 def namespaces_of(manifest: msgspec.Raw) -> Iterator[str]:

@@ -192,7 +192,7 @@ def bring_claims(mirror: ClusterMirror, fork: Fork, leaving: Iterable[Leaving]) 
             continue
         for claim in each.ephemeral:
             name = f"{pod.name}{claim.name.removeprefix(each.pod.name)}"
-            made = _unbound(claim, name, pod)
+            made = unbound(claim, name, pod)
             if made.full_name not in claims:
                 fork.add_object(made)
 
@@ -206,7 +206,8 @@ def _own_claims(mirror: ClusterMirror, pod: Pod) -> list[PersistentVolumeClaim]:
     return [each for each in found if each is not None and each.controller and each.controller.uid == pod.uid]
 
 
-def _unbound(claim: PersistentVolumeClaim, name: str, pod: Pod) -> PersistentVolumeClaim:
+def unbound(claim: PersistentVolumeClaim, name: str, pod: Pod) -> PersistentVolumeClaim:
+    """Return a claim like another one for a pod, of its name and without a volume."""
     owner = None if claim.controller is None else replace(claim.controller, name=pod.name, uid=pod.uid)
     return replace(
         claim,

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -352,12 +353,22 @@ def test_what_is_not_known_of_a_running_pod_is_said(tmp_path: Path, hard: Object
     assert reported not in known.stdout
 
 
-def test_each_replica_of_a_stateful_set_brings_claims_of_its_own(tmp_path: Path) -> None:
+RETAINED: Final[Object] = {
+    "kind": "PersistentVolumeClaim",
+    "apiVersion": "v1",
+    "metadata": {"name": "data-db-0", "namespace": "shop"},
+    "spec": {"storageClassName": "fast", "accessModes": ["ReadWriteOncePod"]},
+}
+
+
+@pytest.mark.parametrize("retained", [[], [RETAINED]])
+def test_each_replica_of_a_stateful_set_brings_claims_of_its_own(tmp_path: Path, retained: list[Object]) -> None:
+    """Also where a claim of a former replica is left."""
     claims = [{"metadata": {"name": "data"}, "spec": {"storageClassName": "fast", "accessModes": ["ReadWriteOncePod"]}}]
     found = deployment("db")
     found |= {"kind": "StatefulSet", "spec": {**found["spec"], "volumeClaimTemplates": claims}}
     made_late = {"metadata": {"name": "fast"}, "provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer"}
-    path = dump(tmp_path, *NODES, {"kind": "StorageClass", "apiVersion": "storage.k8s.io/v1", **made_late})
+    path = dump(tmp_path, *NODES, {"kind": "StorageClass", "apiVersion": "storage.k8s.io/v1", **made_late}, *retained)
     assert response("capacity", "-f", manifest(tmp_path, found), "--snapshot", path)[1]["capacity"]["placed"] == 8
 
 
