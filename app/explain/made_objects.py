@@ -50,9 +50,9 @@ def made_objects(
             of_class = "of the default class, which is not known: no StorageClass is at hand"
         notes.done.append(f"claim {rendered(decoded.name)} {of_class}")
         storage_class = found.get(f"StorageClass {named}") or mirror.objects(StorageClass).get(named)
-        if isinstance(storage_class, StorageClass) and _binds_at_once(storage_class) and not decoded.volume:
-            made = f"class {rendered(named)} makes its volume before the pod is scheduled; where is not known"
-            notes.unknown.append(f"claim {rendered(decoded.name)}: {made}")
+        early = made_early(decoded, storage_class)
+        if early and not decoded.volume:
+            notes.unknown.append(early)
             _drop_volume(pod, decoded.name)
     return [*found.values()]
 
@@ -83,8 +83,12 @@ def _wants_default(claim: Json) -> bool:
     return claim["spec"].get("storageClassName") is None and not annotated
 
 
-def _binds_at_once(storage_class: StorageClass) -> bool:
-    return storage_class.volume_binding_mode == _IMMEDIATE and storage_class.provisioner not in NO_PROVISIONER
+def made_early(claim: PersistentVolumeClaim, of: Object | None) -> str:
+    """Return what is not known of the volume of a claim if its class makes it before a pod is scheduled, else ""."""
+    if not isinstance(of, StorageClass) or of.volume_binding_mode != _IMMEDIATE or of.provisioner in NO_PROVISIONER:
+        return ""
+    made = f"class {rendered(of.name)} makes its volume before the pod is scheduled; where is not known"
+    return f"claim {rendered(claim.name)}: {made}"
 
 
 def _drop_volume(pod: Json, claim: str) -> None:

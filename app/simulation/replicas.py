@@ -5,8 +5,10 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from app.explain.explain_request import Manifest, decode_manifest
+from app.explain.made_objects import made_early
 from app.explain.pod_names import PodQuery, pod_query
 from app.explain.stored_pod import Json, member, read_json
 from app.explain.templates import AtHand
@@ -18,9 +20,9 @@ from core.events import ClusterEvent
 from core.explaining.owners import belongs_to_node
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, PodClaim
-from core.objects.volumes import PersistentVolumeClaim
+from core.objects.volumes import PersistentVolumeClaim, StorageClass
 from core.simulation.capacity import Template
-from core.simulation.facts import copy_of_pod, unbound
+from core.simulation.facts import STATEFUL, copy_of_pod, unbound
 from core.simulation.moves import owner_text
 
 _NO_POD: Final = "there is no such pod, and no pod of such a workload: ask for a new one by its manifest"
@@ -55,7 +57,7 @@ class Replicas:
         of = f"{kind} {manifest.pod.namespace}/{name}"
         if belongs_to_node(manifest.pod):
             raise QuestionError("manifests", _OF_NODES, of)
-        return self._of(manifest, of, is_set=kind == "StatefulSet")
+        return self._of(manifest, of, is_set=kind == STATEFUL)
 
     def named(self, text: str, namespace: str = "") -> Replica:
         """Return the template of [NAMESPACE/][TYPE/]NAME: a workload, or a pod. Raises QuestionError, DecodeError."""
@@ -77,7 +79,9 @@ class Replicas:
         again = self._facts.comes_again(pod) if pod.node_name else ""
         made = copy_of_pod(pod) if isinstance(again, str) else again.instead_of(pod)
         of = owner_text(pod) if query.kind else f"Pod {pod.full_name}"
-        return Replica(of, Template(made), spec=self._facts.spec_of_template(pod))
+        is_set = made.controller is not None and made.controller.kind == STATEFUL
+        replica = Replica(of, Template(made), spec=self._facts.spec_of_template(pod))
+        return self._with_claims_of_its_own(replica, is_set=is_set)
 
     def _pods(self, query: PodQuery) -> Iterator[Pod]:
         for pod in chain((each for _, each in self._mirror.placed_pods()), self._mirror.pending):
@@ -94,19 +98,32 @@ class Replicas:
                 claims.append(each)
             elif each.full_name not in self._mirror.objects(type(each)):
                 self._mirror.apply(ClusterEvent("Add", each))
-        if is_set:
-            claims += self._like_retained(manifest.pod)
         spec = member(read_json(manifest.json), "spec")
-        return Replica(of, Template(manifest.pod, claims=claims), "; ".join(manifest.notes.unknown), spec)
+        replica = Replica(of, Template(manifest.pod, claims=claims), "; ".join(manifest.notes.unknown), spec)
+        return self._with_claims_of_its_own(replica, is_set=is_set)
 
-    def _like_retained(self, pod: Pod) -> Iterator[PersistentVolumeClaim]:
-        """Yield claims like those that are left of a former replica of this name: only one replica would get these."""
+    def _with_claims_of_its_own(self, replica: Replica, *, is_set: bool) -> Replica:
+        """Add claims like those that a pod of this name has, or has left, for itself: only one replica would get these.
+
+        A volume that would be made before the pod is scheduled is left out (app/explain/made_objects.py).
+        """
+        template, classes = replica.template, self._mirror.objects(StorageClass)
+        pod, own = template.pod, dict(self._own_claims(template.pod, is_set=is_set))
+        early = {volume: made_early(claim, classes.get(claim.storage_class)) for volume, claim in own.items()}
+        volumes = tuple(each for each in pod.volumes if not (isinstance(each, PodClaim) and early.get(each)))
+        claims = [*template.claims, *(unbound(claim, volume.name, pod) for volume, claim in own.items())]
+        return replica._replace(
+            template=template._replace(pod=replace(pod, volumes=volumes), claims=claims),
+            uncertainty="; ".join(filter(None, [replica.uncertainty, *early.values()])),
+        )
+
+    def _own_claims(self, pod: Pod, *, is_set: bool) -> Iterator[tuple[PodClaim, PersistentVolumeClaim]]:
         stored = self._mirror.objects(PersistentVolumeClaim)
         for each in pod.volumes:
-            if isinstance(each, PodClaim) and each.name.endswith(f"-{pod.name}"):
+            if isinstance(each, PodClaim) and (each.ephemeral or (is_set and each.name.endswith(f"-{pod.name}"))):
                 claim = stored.get(f"{pod.namespace}/{each.name}")
                 if claim is not None:
-                    yield unbound(claim, each.name, pod)
+                    yield each, claim
 
 
 def namespaces_of(manifest: msgspec.Raw) -> Iterator[str]:

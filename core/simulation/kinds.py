@@ -1,8 +1,9 @@
 """Which pods are judged alike, so that one of them is tried and the others share what becomes of it.
 
-Each replica of a StatefulSet has volumes of its own, so that no two of them are alike. But where rules that no pod can
-change, such as the topology of volumes, leave the same nodes to several, and one of them fits none of these even
-without its volumes, the others fit none of them either.
+A pod with a claim of its own is like no other one. But where rules that no pod can change, such as the topology of
+volumes, leave the same nodes to several that differ in their claims alone, and one of them fits none of these even
+without its volumes, the others fit none of them either. This helps Deployments with generic ephemeral volumes. Replicas
+of a StatefulSet also have labels of their own, and each of them is tried.
 """
 
 from collections.abc import Hashable
@@ -45,7 +46,7 @@ class _Found(NamedTuple):
     alike: int
     """The number of the pods that are alike."""
     profile: Profile | None = None
-    """Of a pod with volumes. None: the rest is not known."""
+    """Of a pod with volumes and siblings. None: the rest is not known."""
     shared: int = -1
     """The number of those that are so but for their volumes, for which the same nodes are left."""
     slots: IntpArray | None = None
@@ -68,8 +69,8 @@ class Kinds:
             self._found.clear()
         found = self._found.get(pod.uid)
         if found is None:
-            found = _Found(self._number(pod, b""))
-            if pod.volumes and profile is not None and not pod.claims_resources:
+            found = _Found(self._number(pod))
+            if pod.volumes and profile is not None and not pod.claims_resources and self._has_siblings(pod):
                 found = self._with_volumes(found.alike, pod, profile, nodes)
             self._found[pod.uid] = found
         return {found.alike, found.shared} if found.profile is not None else {found.alike}
@@ -84,6 +85,11 @@ class Kinds:
             fits = fits_any(self._mirror, found.profile, replace(pod, volumes=()), nodes)
         return {found.alike} if fits else {found.alike, found.shared}
 
+    def _has_siblings(self, pod: Pod) -> bool:
+        """Return whether a pod that was asked for before is so but for its volumes."""
+        before = len(self._numbers)
+        return self._number(replace(pod, volumes=())) < before
+
     def _with_volumes(self, alike: int, pod: Pod, profile: Profile, nodes: NodeBatch) -> _Found:
         lasting = (each for each in profile.filters if all(rule.kind is not Pod for rule in each.invalidated_by))
         with self._mirror.work.uncharged():
@@ -91,6 +97,6 @@ class Kinds:
         slots = nodes.slots[verdicts.codes == 0]
         return _Found(alike, profile, self._number(replace(pod, volumes=()), slots.tobytes()), slots)
 
-    def _number(self, pod: Pod, slots: bytes) -> int:
+    def _number(self, pod: Pod, slots: bytes | None = None) -> int:
         key = pod.waiting.gates, kind_of(self._mirror.counted(pod)), slots
         return self._numbers.setdefault(key, len(self._numbers))

@@ -70,9 +70,23 @@ FAULTS: Final = (
     ),
     Fault(
         id="each-replica-is-tried-again",
-        breaks="A drain tries each replica of a StatefulSet that waits again in each round.",
+        breaks="A drain tries each pod with a claim of its own that waits again in each round.",
         old="return {found.alike} if fits else {found.alike, found.shared}",
         new="return {found.alike}",
+        tests=("core/simulation/test_volumes.py",),
+    ),
+    Fault(
+        id="as-one-whose-volume-no-node-reaches",
+        breaks="A pod without volumes is not tried again because one whose volume no node reaches fits nowhere.",
+        old="slots: bytes | None = None",
+        new='slots: bytes = b""',
+        tests=("core/simulation/test_volumes.py",),
+    ),
+    Fault(
+        id="nodes-of-volumes-for-each-replica",
+        breaks="A drain judges each replica of a StatefulSet once more in each round, which helps none.",
+        old=" and self._has_siblings(pod)",
+        new="",
         tests=("core/simulation/test_volumes.py",),
     ),
     Fault(

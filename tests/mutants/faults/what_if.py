@@ -278,4 +278,18 @@ FAULTS: Final = (
         new="for wave in ([*firsts.values()],):",
         tests=("test_comes_again.py",),
     ),
+    Fault(
+        id="replicas-like-a-running-one-share-its-claim",
+        breaks="No replica like a pod of a StatefulSet fits, because that pod has the claim.",
+        old="is_set = made.controller is not None and made.controller.kind == STATEFUL",
+        new="is_set = False",
+        tests=("what_if/test_capacity.py",),
+    ),
+    Fault(
+        id="retained-claim-is-bound-by-nobody",
+        breaks="No replica fits where a former one left a claim whose class binds at once.",
+        old="if not (isinstance(each, PodClaim) and early.get(each)))",
+        new="if each)",
+        tests=("what_if/test_capacity.py",),
+    ),
 )
