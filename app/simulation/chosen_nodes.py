@@ -13,7 +13,7 @@ _MAX_LISTED: Final = 10
 _TERM: Final = re.compile(
     r"\s*(?:(?P<absent>!)\s*(?P<none>[^\s,=!()]+)"
     r"|(?P<key>[^\s,=!()]+)\s*(?:(?P<operator>==|=|!=)\s*(?P<value>[^\s,=!()]*)"
-    r"|\s(?P<set>in|notin)\s*\((?P<values>[^()]*)\))?)\s*(?:,|\Z)"
+    r"|\s(?P<set>in|notin)\s*\((?P<values>[^()]*)\))?)\s*(?:,(?!\s*\Z)|\Z)"
 )
 _EQUAL: Final[Mapping[str, str]] = {"=": "In", "==": "In", "!=": "NotIn", "in": "In", "notin": "NotIn"}
 

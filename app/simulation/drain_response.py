@@ -59,13 +59,13 @@ def drain_response(
 
     kubectl takes names or one selector. None: names.
     """
-    chosen = drain.nodes if selector is None else ["-l", shlex.quote(selector)]
+    chosen = drain.nodes if selector is None else ["-l", selector]
     rejections = _rejections(drain.pods, flags)
     needed = [flag for flag in _MESSAGES if flag in drain.needs]
     return DrainResponse(
         ok=not (rejections or drain.blocked or drain.unplaced),
         nodes=drain.nodes,
-        command=" ".join(["kubectl drain", *chosen, *needed]),
+        command=shlex.join(["kubectl", "drain", *chosen, *needed]),
         rejections=rejections,
         pods=drain.pods,
         rounds=drain.rounds,

@@ -92,8 +92,8 @@ async def take_listed(
 def _lacks_of(resources: Iterable[Resource]) -> Iterator[Lack]:
     """Yield what is forbidden, once for each API group: who may list pods alone would read twenty rules else."""
     by_group: dict[str, list[str]] = {}
-    for resource in resources:
-        by_group.setdefault(resource.group, []).append(resource.plural)
+    for group, plural in dict.fromkeys((each.group, each.plural) for each in resources):  # pods may be there by node
+        by_group.setdefault(group, []).append(plural)
     for group, plurals in by_group.items():
         yield Lack(f"{', '.join(plurals)}: forbidden; the RBAC rule that is missing: {list_rule(group, plurals)}")
 

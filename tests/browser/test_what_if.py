@@ -17,7 +17,7 @@ from tests.browser.page import Page
 from tests.browser.served import in_thread
 from tests.browser.test_address import NEXT, PREVIOUS, go, reopen
 from tests.browser.test_demo_cluster import CONTRASTS
-from tests.builders import make_node, make_pod
+from tests.builders import PodBuilder, make_node, make_pod
 from tests.conformance.engine import load
 
 DRAINED = "The drain of 2 nodes ends; 6 of 6 pods find a place."
@@ -154,11 +154,11 @@ def test_a_loss_by_another_label_and_by_one_that_there_is_not(page: Page) -> Non
 
 
 @asynccontextmanager
-async def budgeted() -> AsyncIterator[str]:
-    """Serve the page of a cluster with a pod that its budget never lets go; give its URL."""
+async def budgeted(*others: PodBuilder) -> AsyncIterator[str]:
+    """Serve the page of a cluster with a pod that its budget never lets go, and with others; give its URL."""
     nodes = [make_node(name).allocatable(cpu=4, memory="8Gi", pods=20) for name in ("n1", "n2")]
     pod = make_pod("web-0").label("app", "web").owned_by("ReplicaSet", "web", "r").requests(cpu=1).on("n1")
-    mirror = load([], [node.obj() for node in nodes], [pod.obj()])
+    mirror = load([], [node.obj() for node in nodes], [each.obj() for each in (pod, *others)])
     selector = parse_selector({"app": "web"}, ())
     mirror.apply(ClusterEvent("Add", PodDisruptionBudget(namespace="default", name="web", selector=selector)))
     async with serving(limited_service(mirror, None).port) as (_, number):
@@ -175,6 +175,16 @@ def test_a_pod_that_is_never_evicted_is_not_said_to_find_no_place(browser: Brows
         assert "Without a place" not in page.text("#outcome")
         assert "1 never emptied" in page.map_label()
         browser.open("about:blank")  # the server waits for the stream of events to end
+
+
+def test_a_node_is_never_emptied_also_if_another_of_its_pods_finds_no_place(browser: Browser) -> None:
+    pinned = make_pod("pinned").owned_by("ReplicaSet", "db", "s").node_selector({"disk": "fast"}).on("n1")
+    with in_thread(budgeted(pinned)) as url:
+        page = opened_at(browser, url)
+        drain(page, "n1")
+        page.until_text("#outcome", "Without a place")
+        assert "1 never emptied" in page.map_label()
+        browser.open("about:blank")
 
 
 @asynccontextmanager

@@ -338,9 +338,9 @@ function onMap(cluster, nodes, how, goings) {
   for (const node of nodes) layer.set(node, 1);
   for (const { move, fate } of goings) {
     if (fate === "lost") layer.set(move.from_node, 2);
-    if (fate === "blocked") layer.set(move.from_node, 3);
     if (fate === "placed") layer.add(move.node);
   }
+  for (const { move, fate } of goings) if (fate === "blocked") layer.set(move.from_node, 3); // whatever else is on it
   return {
     layer,
     detail({ node, domain }) {

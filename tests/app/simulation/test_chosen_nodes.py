@@ -74,7 +74,7 @@ def test_a_zone_in_a_cluster_without_zones() -> None:
         chosen_nodes(mirror, [], zone="z")
 
 
-@pytest.mark.parametrize("text", ["", " ", ",", "a,,b", "a=-x"])
+@pytest.mark.parametrize("text", ["", " ", ",", "a,,b", "a=b,", "a=b , ", "a=-x"])
 def test_no_selector(text: str) -> None:
     with pytest.raises(QuestionError):
         selector_of_text(text)

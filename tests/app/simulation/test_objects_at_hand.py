@@ -81,6 +81,12 @@ def test_what_is_forbidden_is_a_lack_with_the_right_to_add(server: SmallCluster,
     assert lack.why.endswith('missing: apiGroups: ["apps"], resources: ["deployments"], verbs: ["list"]')
 
 
+def test_pods_that_are_listed_by_node_are_one_lack(server: SmallCluster, tmp_path: Path) -> None:
+    server.forbidden = {"list pods"}
+    (lack,) = taken(server, DrainQuestion(nodes=["n1", "n2"]), tmp_path)[0].lacks
+    assert lack.why.startswith("pods: forbidden")
+
+
 def test_an_api_server_that_does_not_respond_is_one_lack(server: SmallCluster, tmp_path: Path) -> None:
     server.url = "http://127.0.0.1:9"
     (lack,) = taken(server, LossQuestion(), tmp_path)[0].lacks

@@ -258,6 +258,11 @@ def test_the_command_is_one_line_to_be_copied(tmp_path: Path) -> None:
     assert f"kubectl drain {' '.join(names[1:])}" in lines
 
 
+def test_names_of_a_dump_are_no_commands_of_the_shell(tmp_path: Path) -> None:
+    path = dump(tmp_path, node("n1;reboot"), node("n2"))
+    assert "kubectl drain 'n1;reboot'" in ask("drain", "n1;reboot", "--snapshot", path).stdout.splitlines()
+
+
 def test_text_fits_into_80_columns() -> None:
     result = ask("drain", "node1", "node35", "--demo")
     assert max(map(len, result.stdout.splitlines())) <= 80
