@@ -227,6 +227,14 @@ def test_a_developer_asks_whether_40_more_replicas_fit(page: Page) -> None:
     page.responded("40 of the 40 that are asked for fit")
 
 
+def test_of_a_replica_that_is_not_judged_it_is_not_said_that_it_has_no_place(page: Page) -> None:
+    opened(page)
+    page.browser.type("#pod-name", "batch/train-vision-4k7xm")
+    page.enter("#replicas", "2")
+    page.responded("0 of the 2 that are asked for fit")
+    assert "The next one may have a place: it claims devices." in page.text("#notes")
+
+
 def test_what_is_supposed_of_a_pod_is_said_not_to_count_for_its_replicas(page: Page) -> None:
     opened(page)
     page.browser.type("#pod-name", "shop/deploy/web")

@@ -165,7 +165,8 @@ export function capacityOutcome({ of, requested, capacity, assumed }, supposes) 
   const { least, most, rejected, quota, pending_placed: before, pending_unplaced: unplaced } = capacity;
   const number = [...new Set([least, most])].map((each) => each.toLocaleString("en")).join(" to ");
   const wanted = requested === null ? " more" : ` of the ${requested.toLocaleString("en")} that are asked for`;
-  const next = rejected ? `has no place: ${rejectedText(rejected)}` : quota && `is not allowed: ${quota}`;
+  const has = rejected?.fate === "unknown" ? "may have a place" : "has no place";
+  const next = rejected ? `${has}: ${rejectedText(rejected)}` : quota && `is not allowed: ${quota}`;
   const pending = before + unplaced.length + assumed.left_out;
   const fill = Object.entries(capacity.fill).filter(([name, each]) => FILL_SHOWN.includes(name) && each.allocatable);
   /** @param {Record<string, number>} counts */
