@@ -76,6 +76,20 @@ FAULTS: Final = (
         tests=("what_if/test_drain.py",),
     ),
     Fault(
+        id="command-is-not-quoted",
+        breaks="The command of a drain runs what a name in a dump says.",
+        old='shlex.join(["kubectl", "drain", *chosen, *needed])',
+        new='" ".join(["kubectl", "drain", *chosen, *needed])',
+        tests=("what_if/test_drain.py",),
+    ),
+    Fault(
+        id="selector-that-kubectl-refuses",
+        breaks="A selector with a comma at its end is taken, and the command with it fails.",
+        old=r"(?:,(?!\s*\Z)|\Z)",
+        new=r"(?:,|\Z)",
+        tests=("simulation/test_chosen_nodes.py",),
+    ),
+    Fault(
         id="loss-of-half-a-bar",
         breaks="The bar of a loss is full when each domain was lost in one state of its nodes.",
         old="pods * self.orders * len(NodeState)",
