@@ -313,6 +313,16 @@ def test_going_back_shows_the_answer_again_and_asks_nothing(page: Page) -> None:
     assert page.value("window.asked") == 2
 
 
+def test_a_link_that_is_opened_in_the_same_window_is_asked_and_going_back_is_not(page: Page) -> None:
+    counting(page)
+    for names in ("node35", "node36"):
+        page.value(f"location.hash = 'ask=drain&nodes={names}'")
+        page.responded(f"The drain of {names} ends", begins=True)
+    go(page, PREVIOUS)
+    page.responded("The drain of node35 ends", begins=True)
+    assert page.value("window.asked") == 2
+
+
 def test_going_back_to_a_question_of_which_no_answer_is_kept_offers_to_ask_it(page: Page) -> None:
     drain(page, "node35 node36")
     page.responded(DRAINED, begins=True)

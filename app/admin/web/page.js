@@ -427,13 +427,15 @@ function askWithManifest(text) {
 
 // The address.
 
+const SEEN = "seen"; // the state of each address that was shown: others are links that somebody opens
+
 /** @param {"push" | "replace"} how */
 function remember(how = "push") {
   const fragment = fragmentOf({ ...(question ?? NOTHING), chosen, layer, rackKey: rackKey(), lost });
   if (location.hash.replace(/^#/, "") === fragment) return;
   const address = fragment ? `#${fragment}` : location.pathname + location.search;
-  if (how === "push") history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
+  if (how === "push") history.pushState(SEEN, "", address);
+  else history.replaceState(SEEN, "", address);
 }
 
 /**
@@ -441,6 +443,7 @@ function remember(how = "push") {
  * @param {boolean} isLink whether a question is to be asked, however long that takes
  */
 function restore(isLink) {
+  history.replaceState(SEEN, "");
   const wanted = shownBy(location.hash);
   ({ chosen, layer, lost } = wanted);
   const other = rackKey() !== wanted.rackKey;
@@ -465,7 +468,7 @@ function restore(isLink) {
 // What is there to be clicked.
 
 byId("back").addEventListener("click", () => {
-  history.pushState(null, "", location.pathname + location.search);
+  history.pushState(SEEN, "", location.pathname + location.search);
   restore(false);
   byId("cluster-heading").focus();
 });
@@ -527,7 +530,7 @@ function changed(state) {
   for (const begin of refreshers) begin();
 }
 
-addEventListener("popstate", () => restore(false));
+addEventListener("popstate", ({ state }) => restore(state !== SEEN));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw); // the legend has colours, too
 restore(true);
 for (const begin of refreshers) begin();
