@@ -89,8 +89,8 @@ class _Score(NamedTuple):
 class Ranker:
     """Makes rankings for the plugins of one profile, and finds the best nodes with them.
 
-    Plugins that read counters are comparing at each decision, and so are plugins whose score of a node depends on other
-    nodes. They run for the changed nodes alone where they say that no other node's result has changed.
+    Plugins that read counters run at each decision, for the changed nodes alone where they say that no other node's
+    result has changed. Plugins whose score of a node depends on other nodes run for all nodes.
     """
 
     def __init__(self, filters: Sequence[AnyFilter], scores: Scores, validities: Validities) -> None:

@@ -69,8 +69,8 @@ class Ranking:
     `passed` and `raw` have the last results of each other plugin. Raw scores of None mean that all nodes have the same
     score, which does not change the order.
 
-    `totals` are the sums with all other scores, and UNFIT where the pod does not fit, valid at the time `as_of`. None:
-    they must be added up. `ranges` are of the raw scores in them, by plugin. None: nobody has needed them.
+    `totals` are the sums with the scores of `raw`, and UNFIT where the pod does not fit, valid at the time `as_of`.
+    None: they must be added up. `ranges` are of the raw scores in them, by plugin. None: nobody has needed them.
     """
 
     __slots__ = (
@@ -110,7 +110,7 @@ class Ranking:
         self.ranges: dict[str, Range] | None = None
         self.skipping: set[str] = set()  # plugins without `scores_alone` that skip the class
         self.highest = 0
-        """The highest of the totals."""
+        """The highest of the totals, with the scores of all plugins."""
         self.best: IntpArray = NO_SLOTS
         """The positions that have it."""
 

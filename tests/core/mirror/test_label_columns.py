@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from random import Random
 from typing import Final
+from weakref import ref
 
 import pytest
 
@@ -74,11 +75,23 @@ def test_the_columns_asked_for_last_are_kept(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("core.mirror.label_columns.MAX_BYTES", 500)  # two: each has 16 slots and a value
     mirror = mirror_of(node("a", labels={"zone": "z", "disk": "d", "gen": "1"}))
     columns = mirror.derived(LabelColumns)
-    first = columns.of(("zone", "disk"))
-    assert columns.of(("zone",))["zone"] is first["zone"]
+    first = {key: ref(column) for key, column in columns.of(("zone", "disk")).items()}
+    assert columns.of(("zone",))["zone"] is first["zone"]()
     columns.of(("gen",))
-    assert columns.of(("zone",))["zone"] is first["zone"]
-    assert columns.of(("disk",))["disk"] is not first["disk"]
+    assert columns.of(("zone",))["zone"] is first["zone"]()
+    assert first["disk"]() is None
+
+
+def test_a_column_in_use_is_not_made_again_and_follows_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.mirror.label_columns.MAX_BYTES", 1)  # one column is kept
+    mirror = mirror_of(node("a", labels={"zone": "z", "disk": "d"}))
+    columns, passes = mirror.derived(LabelColumns), passes_over_nodes(mirror, monkeypatch)
+    in_use = columns.of(("zone", "disk"))
+    others = [columns.of((key,))[key] for key in ("zone", "disk", "zone", "disk")]
+    assert [column is in_use[column.key] for column in others] == [True] * 4
+    assert len(passes) == 1
+    tell(mirror, "Update", node("a", labels={"zone": "y", "disk": "e"}))
+    assert [values_on(mirror, key) for key in ("zone", "disk")] == [{"a": "y"}, {"a": "e"}]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -34,6 +34,20 @@ FAULTS: Final = (
         tests=("core/mirror/test_placement.py",),
     ),
     Fault(
+        id="a-column-in-use-made-again",
+        breaks="Each class that spreads pods has a column of its own for a label whose column was dropped.",
+        old="            self._in_use.update(more)\n",
+        new="",
+        tests=("core/mirror/test_label_columns.py",),
+    ),
+    Fault(
+        id="a-dropped-column-in-use-does-not-follow",
+        breaks="A column that was dropped, but that a class still uses, has the labels of before.",
+        old="            known = self._in_use.get(key)\n",
+        new="            known = self._columns.get(key)\n",
+        tests=("core/mirror/test_label_columns.py",),
+    ),
+    Fault(
         id="csi-node-change-has-no-slot",
         breaks="A change of a CSINode makes no cached result of its node invalid.",
         old="slot = self.nodes.slots.get(name, NO_SLOT) if kind in OF_A_NODE else NO_SLOT",

@@ -15,6 +15,7 @@ from core.framework.interface import SUCCESS, Code, Status
 from core.framework.scores import NOT_SCORED, rounded_all
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.mirror.topology import TopologyCounts
 from core.objects.kinds import ReplicaSet, ReplicationController, Service, StatefulSet
 from core.objects.labels import NOTHING, Selector
 from core.objects.node import Node
@@ -22,7 +23,7 @@ from core.objects.pod import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Pod, SpreadConstr
 from core.plugins.podtopologyspread.constraints import own_constraints
 from core.plugins.podtopologyspread.filtering import CONSTRAINTS_NOT_MATCHED, PreFilterState
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
-from core.plugins.podtopologyspread.pod_counts import PodCounts
+from core.plugins.podtopologyspread.pod_counts import PodCounter, PodCounts
 from core.plugins.podtopologyspread.scoring import PreScoreState
 from tests.core.plugins.podtopologyspread.spreading import (
     A1,
@@ -316,6 +317,12 @@ def test_the_counters_asked_for_last_are_kept(monkeypatch: pytest.MonkeyPatch) -
     assert counts.of("default", selecting(app="db")) is not db
     tell(mirror, "Add", *placed(a2="web db"))
     assert counted(mirror) == counted(mirror, selecting(app="db")) == {"a1": 1, "a2": 1}
+
+
+def test_a_counter_counts_with_what_it_keeps_of_the_nodes() -> None:
+    counter = PodCounter(TopologyCounts.of(np.arange(5000, dtype=np.int32)))
+    assert counter.by_slot() is counter.by_slot()
+    assert counter.nbytes > 4 * 5000 + sum(array.nbytes for array in counter.by_slot())
 
 
 def test_terminating_pods_leave_the_counts_with_their_node() -> None:
