@@ -1,4 +1,4 @@
-"""Moves as compressed JSON: 150,000 of them take 1 kB each as objects, 400 bytes as JSON, and 30 bytes so.
+"""Moves as compressed JSON: 150,000 of them take 1 kB each as objects, 400 bytes as JSON, and 60 to 80 bytes so.
 
 The child that answers a question owns its moves beside all that it copies of the service, so they are packed as soon as
 a domain is finished, and unpacked a block at a time while they are sent.

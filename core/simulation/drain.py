@@ -111,7 +111,9 @@ def drain(basis: Basis, names: Sequence[str]) -> Steps[Drain]:
         for order in range(basis.orders):
             runs.append((yield from _Draining(basis, fork, order).run(pods)))
             fork.revert_to(savepoint)
-        over, out = OverOrders([run.outcomes for run in runs]), frozenset(names)
+        over, out = OverOrders(), frozenset(names)
+        for run in runs:
+            over.add(run.outcomes.values())
         drained = [each for name in names for each in _of_node(basis, pods[name], runs, over, out)]
     left = LeftCounts()
     for each in drained:

@@ -98,13 +98,12 @@ def run_orders(
     """
     bring_claims(basis.mirror, fork, leaving)
     savepoint = fork.savepoint()
-    runs: list[dict[str, Outcome]] = []
+    over = OverOrders()
     for order in range(basis.orders):
         coming = (pod for each in leaving if (pod := each.coming) is not None)
-        outcomes = yield from basis.placing(fork, order, barred=barred).place(arrival(coming, order))
-        runs.append({each.pod.uid: each for each in outcomes})
+        over.add((yield from basis.placing(fork, order, barred=barred).place(arrival(coming, order))))
         fork.revert_to(savepoint)
-    return OverOrders(runs)
+    return over
 
 
 def move_of(mirror: ClusterMirror, leaving: Leaving, over: OverOrders, out: frozenset[str]) -> Move:
@@ -127,10 +126,10 @@ def move_of(mirror: ClusterMirror, leaving: Leaving, over: OverOrders, out: froz
         move,
         is_copy=again.is_copy,
         placed=found.placed,
-        node=found.first.node if found.first.is_placed else "",
+        node=found.node,
         nodes=found.nodes,
         returns=any(node in out for node in found.nodes),
-        rejected=None if found.worst.is_placed else rejected(found.worst),
+        rejected=None if found.rejected is None else rejected(found.rejected),
         zones=None if zones is None else sorted(zones),
     )
 

@@ -1,6 +1,7 @@
 """Pods that are placed one after the other: in order, beside those before, and what is said of those left over."""
 
 import dataclasses
+from sys import getrefcount
 
 import numpy as np
 import pytest
@@ -309,8 +310,11 @@ def test_orders_keep_priorities_and_over_several_of_them_chance_shows() -> None:
     mirror = mirror_of(node("n1", cpu=1), node("n2", cpu=2))
     small, large = pod_of(replica("small")), pod_of(replica("large", "big", cpu=2))
 
-    def of_uid(outcomes: list[Outcome]) -> dict[str, Outcome]:
-        return {each.pod.uid: each for each in outcomes}
+    def over_of(*runs: list[Outcome]) -> OverOrders:
+        found = OverOrders()
+        for each in runs:
+            found.add(each)
+        return found
 
     def run(order: int) -> list[Outcome]:
         def place(fork: Fork) -> list[Outcome]:
@@ -319,18 +323,29 @@ def test_orders_keep_priorities_and_over_several_of_them_chance_shows() -> None:
 
         return within(mirror, place)
 
-    found = OverOrders([of_uid(run(order)) for order in range(2)])
+    found = over_of(*map(run, range(2)))
     assert (found.of(large.uid).placed, found.of(small.uid).placed) in {
         (Chance.ALWAYS, Chance.ALWAYS),
         (Chance.SOMETIMES, Chance.ALWAYS),
     }
     over = found.of(small.uid)
-    assert over.worst is over.first
+    assert (over.node in over.nodes, over.rejected) == (True, None)
     assert found.is_always_elsewhere(small.uid, ())
     assert not found.is_always_elsewhere(small.uid, over.nodes.keys())
-    never = of_uid(placed(mirror, replica("huge", cpu=9)))
-    assert [OverOrders([never]).of(uid).placed for uid in never] == [Chance.NEVER]
-    assert not any(OverOrders([never]).is_always_elsewhere(uid, ()) for uid in never)
+    (huge,) = placed(mirror, replica("huge", cpu=9))
+    never = over_of([huge])
+    assert never.of(huge.pod.uid) == (Chance.NEVER, {}, "", huge)
+    assert not never.is_always_elsewhere(huge.pod.uid, ())
+
+
+def test_of_a_placed_pod_only_the_node_is_kept_over_orders() -> None:
+    """The loss of a zone has 50,000 of them in each order."""
+    (outcome,) = placed(mirror_of(node("n1")), replica("a"))
+    before = getrefcount(outcome), getrefcount(outcome.pod)
+    found = OverOrders()
+    found.add([outcome])
+    assert (getrefcount(outcome), getrefcount(outcome.pod)) == before
+    assert found.of(outcome.pod.uid) == (Chance.ALWAYS, {"n1": 1}, "n1", None)
 
 
 def test_alike_pods_come_in_their_order_and_those_that_never_preempt_at_last() -> None:

@@ -265,6 +265,13 @@ FAULTS: Final = (
         tests=("core/simulation/test_removal.py",),
     ),
     Fault(
+        id="placed-pods-are-kept-over-orders",
+        breaks="A loss in three orders takes more memory than a service has for it.",
+        old="each.pod.uid: each.node if each.is_placed else each for",
+        new="each.pod.uid: each for",
+        tests=("core/simulation/test_placing.py",),
+    ),
+    Fault(
         id="together-in-the-first-order",
         breaks="Nodes go together though their pods find places in some orders only.",
         old="found.of(new_uid(each.pod)).placed is not Chance.ALWAYS",
