@@ -141,7 +141,7 @@ class Simulated(NamedTuple):
 def _bounds_memory(most: int) -> Callable[[], None]:
     """Return what raises QuestionRejectedError above `most` bytes of memory, when it is called after each step.
 
-    How many pods fit is in no proportion to the pods that are there, and each that is placed takes about 0.6 kB.
+    How many pods fit is in no proportion to the pods that are there, and each that is placed takes about 0.7 kB.
     """
     looks_at = 0.0
 

@@ -39,16 +39,17 @@ def queues(draw: st.DrawFn) -> list[Pod]:
 
 
 def naively(
-    mirror: ClusterMirror, objects: Sequence[Object], queue: Sequence[Pod], partition: Selector
+    mirror: ClusterMirror, objects: Sequence[Object], parts: Sequence[Sequence[Pod]], partition: Selector
 ) -> dict[str, str]:
     """Return pod -> its node, or nothing, where each pod finds a mirror that was made anew, without a cache or a fork.
 
+    Those of a part that have none are tried again after the others, as long as any of them finds one.
     What a plugin reserves is read off a mirror of its own, and is compared with the real plugins by tests/parity.
     """
     present = {(type(each), each.full_name): each for each in objects}
     pods = [pod for _, pod in mirror.placed_pods()]
-    found = {}
-    for pod in queue:
+
+    def node_of(pod: Pod) -> str:
         fresh = ClusterMirror()
         fresh.set_partition_selector(partition)
         for each in (*present.values(), *pods):
@@ -56,17 +57,26 @@ def naively(
         batch = fresh.batch(sorted(fresh.nodes.slots))
         evaluation = FreshEvaluation(fresh, pod)
         fitting = (filter_nodes(PROFILE, evaluation, batch).codes == 0).nonzero()[0]
-        found[pod.uid] = ""
-        if len(fitting):
-            best = best_nodes(PROFILE.under(fresh.rules).scores, evaluation, batch, fitting)
-            found[pod.uid] = batch.names[int(best[0])]
-            with fresh.fork() as fork:
-                placed = fork.place(pod, found[pod.uid])
-                for plugin in PROFILE.plugins:
-                    plugin.reserve(fresh, fork, placed)
-                for kind in (PersistentVolume, PersistentVolumeClaim):
-                    present |= {(kind, name): each for name, each in fresh.objects(kind).items()}
-            pods.append(placed)
+        if not len(fitting):
+            return ""
+        best = best_nodes(PROFILE.under(fresh.rules).scores, evaluation, batch, fitting)
+        name = batch.names[int(best[0])]
+        with fresh.fork() as fork:
+            placed = fork.place(pod, name)
+            for plugin in PROFILE.plugins:
+                plugin.reserve(fresh, fork, placed)
+            for kind in (PersistentVolume, PersistentVolumeClaim):
+                present.update({(kind, name): each for name, each in fresh.objects(kind).items()})
+        pods.append(placed)
+        return name
+
+    found = dict[str, str]()
+    for part in parts:
+        left, tried = [*part], 0
+        while len(left) != tried:
+            tried = len(left)
+            found |= {pod.uid: node_of(pod) for pod in left}
+            left = [pod for pod in left if not found[pod.uid]]
     return found
 
 
@@ -114,7 +124,8 @@ def test_each_pod_gets_the_node_that_a_plain_loop_gives_it_and_nothing_is_left(
     removed = state_of_nodes is NodeState.REMOVED
     lost = {name: None if removed else change(known(world.mirror(), name)) for name in names}
     really, objects = after(world, lost, gone)
-    judged = [pod for pod, each in zip(everything, outcomes, strict=True) if each.fate is not Fate.UNKNOWN]
+    unknown = {each.pod.uid for each in outcomes if each.fate is Fate.UNKNOWN}
+    judged = [[pod for pod in part if pod.uid not in unknown] for part in parts]
     assert ours == {**dict.fromkeys(ours, ""), **naively(really, objects, judged, world.partition)}
     assert state(mirror) == before
     batch = mirror.batch(sorted(mirror.nodes.slots))
