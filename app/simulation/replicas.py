@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from app.explain.explain_request import Manifest, decode_manifest
 from app.explain.made_objects import made_early
 from app.explain.pod_names import PodQuery, pod_query
-from app.explain.stored_pod import Json, member, read_json
+from app.explain.stored_pod import Json, elements, member, read_json
 from app.explain.templates import AtHand
 from app.explain.workloads import one_workload, split
 from app.simulation.chosen_nodes import QuestionError
@@ -51,7 +51,7 @@ class Replicas:
     def of_manifest(self, text: bytes) -> Replica:
         """Return the template of a manifest, as JSON. Raises QuestionError, DecodeError."""
         workload, _ = split(one_workload([text]))
-        manifest = decode_manifest(text, AtHand(self._mirror, self._raw.objects))
+        manifest = self._manifest(text, workload)
         kind = str(workload.get("kind") or "Pod")
         name = str(read_json(msgspec.json.encode(workload)).get("metadata", {}).get("name") or manifest.pod.name)
         of = f"{kind} {manifest.pod.namespace}/{name}"
@@ -90,6 +90,20 @@ class Replicas:
                 if is_it or (not query.kind and query.name in {pod.name, pod.uid}):
                     yield pod
 
+    def _manifest(self, text: bytes, workload: Json) -> Manifest:
+        """Decode a manifest as if no claim were left of a former replica, as the others get those of the templates."""
+        at_hand, stored = AtHand(self._mirror, self._raw.objects), self._mirror.objects(PersistentVolumeClaim)
+        manifest = decode_manifest(text, at_hand)
+        pod, templates = manifest.pod, elements(member(workload, "spec"), "volumeClaimTemplates")
+        names = (f"{pod.namespace}/{member(each, 'metadata').get('name')}-{pod.name}" for each in templates)
+        retained = [claim for name in names if (claim := stored.get(name)) is not None]
+        if not retained:
+            return manifest
+        with self._mirror.fork() as fork:
+            for each in retained:
+                fork.remove_object(each)
+            return decode_manifest(text, at_hand)
+
     def _of(self, manifest: Manifest, of: str, *, is_set: bool) -> Replica:
         claims = list[PersistentVolumeClaim]()
         for each in manifest.made:
@@ -108,7 +122,9 @@ class Replicas:
         A volume that would be made before the pod is scheduled is left out (app/explain/made_objects.py).
         """
         template, classes = replica.template, self._mirror.objects(StorageClass)
-        pod, own = template.pod, dict(self._own_claims(template.pod, is_set=is_set))
+        pod, made = template.pod, {each.full_name for each in template.claims}
+        found = self._own_claims(pod, is_set=is_set)
+        own = {volume: claim for volume, claim in found if claim.full_name not in made}
         early = {volume: made_early(claim, classes.get(claim.storage_class)) for volume, claim in own.items()}
         volumes = tuple(each for each in pod.volumes if not (isinstance(each, PodClaim) and early.get(each)))
         claims = [*template.claims, *(unbound(claim, volume.name, pod) for volume, claim in own.items())]

@@ -378,12 +378,15 @@ def stateful_set() -> Object:
     return found | {"kind": "StatefulSet", "spec": {**found["spec"], "volumeClaimTemplates": claims}}
 
 
-@pytest.mark.parametrize("retained", [[], [claim("data-db-0"), VOLUME]])
+OF_ANOTHER_CLASS: Final = {**claim("data-db-0"), "spec": {**CLAIM["spec"], "storageClassName": "former"}}
+
+
+@pytest.mark.parametrize("retained", [[], [claim("data-db-0"), VOLUME], [OF_ANOTHER_CLASS, VOLUME]])
 @pytest.mark.parametrize("mode", ["WaitForFirstConsumer", "Immediate"])
 def test_each_replica_of_a_stateful_set_brings_claims_of_its_own(
     tmp_path: Path, retained: list[Object], mode: str
 ) -> None:
-    """Also where a claim of a former replica is left."""
+    """Also where a claim of a former replica is left. They are those of the template, whatever that one is like."""
     path = dump(tmp_path, *NODES, fast(mode), *retained)
     words = "capacity", "-f", manifest(tmp_path, stateful_set()), "--snapshot", path
     assert response(*words)[1]["capacity"]["placed"] == 8
