@@ -79,9 +79,7 @@ class Replicas:
         again = self._facts.comes_again(pod) if pod.node_name else ""
         made = copy_of_pod(pod) if isinstance(again, str) else again.instead_of(pod)
         of = owner_text(pod) if query.kind else f"Pod {pod.full_name}"
-        is_set = made.controller is not None and made.controller.kind == STATEFUL
-        replica = Replica(of, Template(made), spec=self._facts.spec_of_template(pod))
-        return self._with_claims_of_its_own(replica, is_set=is_set)
+        return self._like_running(of, made, self._facts.spec_of_template(pod))
 
     def _pods(self, query: PodQuery) -> Iterator[Pod]:
         for pod in chain((each for _, each in self._mirror.placed_pods()), self._mirror.pending):
@@ -113,27 +111,22 @@ class Replicas:
             elif each.full_name not in self._mirror.objects(type(each)):
                 self._mirror.apply(ClusterEvent("Add", each))
         spec = member(read_json(manifest.json), "spec")
-        replica = Replica(of, Template(manifest.pod, claims=claims), "; ".join(manifest.notes.unknown), spec)
-        return self._with_claims_of_its_own(replica, is_set=is_set)
+        return Replica(of, Template(manifest.pod, claims=claims), "; ".join(manifest.notes.unknown), spec)
 
-    def _with_claims_of_its_own(self, replica: Replica, *, is_set: bool) -> Replica:
-        """Add claims like those that a pod of this name has, or has left, for itself: only one replica would get these.
+    def _like_running(self, of: str, pod: Pod, spec: Json | None) -> Replica:
+        """Return a template like a running pod, with claims like those that this one has for itself.
 
         A volume that would be made before the pod is scheduled is left out (app/explain/made_objects.py).
         """
-        template, classes = replica.template, self._mirror.objects(StorageClass)
-        pod, made = template.pod, {each.full_name for each in template.claims}
-        found = self._own_claims(pod, is_set=is_set)
-        own = {volume: claim for volume, claim in found if claim.full_name not in made}
+        classes, own = self._mirror.objects(StorageClass), dict(self._own_claims(pod))
         early = {volume: made_early(claim, classes.get(claim.storage_class)) for volume, claim in own.items()}
         volumes = tuple(each for each in pod.volumes if not (isinstance(each, PodClaim) and early.get(each)))
-        claims = [*template.claims, *(unbound(claim, volume.name, pod) for volume, claim in own.items())]
-        return replica._replace(
-            template=template._replace(pod=replace(pod, volumes=volumes), claims=claims),
-            uncertainty="; ".join(filter(None, [replica.uncertainty, *early.values()])),
-        )
+        claims = [unbound(claim, volume.name, pod) for volume, claim in own.items()]
+        template = Template(replace(pod, volumes=volumes), claims=claims)
+        return Replica(of, template, "; ".join(filter(None, early.values())), spec)
 
-    def _own_claims(self, pod: Pod, *, is_set: bool) -> Iterator[tuple[PodClaim, PersistentVolumeClaim]]:
+    def _own_claims(self, pod: Pod) -> Iterator[tuple[PodClaim, PersistentVolumeClaim]]:
+        is_set = pod.controller is not None and pod.controller.kind == STATEFUL
         stored = self._mirror.objects(PersistentVolumeClaim)
         for each in pod.volumes:
             if isinstance(each, PodClaim) and (each.ephemeral or (is_set and each.name.endswith(f"-{pod.name}"))):

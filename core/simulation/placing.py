@@ -10,7 +10,7 @@ and a rejection, so that order decides how long it takes: 0.15 to 0.25 ms for a 
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import pairwise, starmap
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -28,7 +28,7 @@ from core.mirror.work import WorkLimitError
 from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.preemption import NEVER, least_harm
 from core.profile import Profile
-from core.simulation.kinds import Kinds, alike
+from core.simulation.kinds import alike, kind_of
 from core.simulation.one_pod import Choose, place_best
 
 T = TypeVar("T")
@@ -143,7 +143,8 @@ class Placing:
         self._lowest: int | None = None  # priority of any pod, once it is needed
         self._seen: set[object] = set()  # owners and labels of pods that were evaluated
         self._last: Evaluation  # of the pod that was placed last
-        self._kinds = Kinds(mirror)  # of pods that were tried again
+        self._kinds: dict[Hashable, int] = {}
+        self._kind_of: dict[str, int] = {}  # by UID, of pods that were tried again
         self._batch: tuple[int, NodeBatch] | None = None  # NodeTable.epoch, and the nodes that may be chosen
 
     def place(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
@@ -169,16 +170,15 @@ class Placing:
         """Try pods again that found no place. Those that still find none keep their outcomes.
 
         Of pods of one kind, one is tried: a drain tries 10,000 pods again in each round. Where it finds no place, those
-        after it find none, unless a pod that may help them is placed in between. No volume may have become free, and
-        nodes may only have been added, since pods were tried again before.
+        after it find none, unless a pod that may help them is placed in between. A pod with a claim of its own is like
+        no other one.
         """
         left, self._dry_runs_left = self._dry_runs_left, 0
         tried: list[Outcome] = []
         hopeless, for_now = set[int](), set[int]()  # kinds
         for before in rejected:
-            scheduler = self._schedulers.get(before.pod.scheduler_name or DEFAULT_SCHEDULER)
-            kinds = self._kinds.of(before.pod, None if scheduler is None else scheduler.profile, self.nodes())
-            if kinds & hopeless or kinds & for_now:
+            kind = self._kind(before.pod)
+            if kind in hopeless or kind in for_now:
                 tried.append(before)
                 continue
             (now,) = yield from self._in_turn([before.pod])
@@ -186,9 +186,17 @@ class Placing:
             if now.is_placed:
                 for_now.clear()
             else:
-                (for_now if may_be_helped(before.pod) else hopeless).update(self._kinds.rejected_with(before.pod))
+                (for_now if may_be_helped(before.pod) else hopeless).add(kind)
         self._dry_runs_left = left
         return tried
+
+    def _kind(self, pod: Pod) -> int:
+        """Return a number that only alike pods share."""
+        found = self._kind_of.get(pod.uid)
+        if found is None:
+            key = pod.waiting.gates, kind_of(self._mirror.counted(pod))
+            found = self._kind_of[pod.uid] = self._kinds.setdefault(key, len(self._kinds))
+        return found
 
     def _in_turn(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
         repeats, left = [False, *starmap(alike, pairwise(pods)), False], deque(pods)

@@ -1,7 +1,6 @@
 """Pods whose claims wait: what is left of a driver's capacity, and replicas with volumes of their own tried again."""
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from functools import partial
 
 import pytest
@@ -16,8 +15,6 @@ from core.objects.affinity import NodeSelector, NodeSelectorTerm
 from core.objects.labels import Operator, Requirement, Selector
 from core.objects.pod import Pod
 from core.objects.volumes import CSIDriver, CSIStorageCapacity, PersistentVolume
-from core.simulation import kinds
-from core.simulation.kinds import Kinds
 from core.simulation.orders import FIRST, ties
 from core.simulation.placing import Fate, Outcome, Placing, finished
 from tests.builders import labelled, make_pod, term
@@ -103,37 +100,6 @@ def stateful(mirror: ClusterMirror, number: int, of: str, cpu: int = 1) -> Pod:
     mirror.apply(ClusterEvent("Add", own))
     pod = make_pod(f"s-{number}").label("app", "s").owned_by("StatefulSet", "s", "s").requests(cpu=cpu)
     return with_claim(pod_of(pod.required_affinity(term(ZONE, labelled(app="b")))), own.name)
-
-
-@pytest.mark.parametrize("of", ["a", "", "n1"])
-def test_pods_whose_volumes_leave_them_the_same_nodes_share_what_becomes_of_the_second(
-    of: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first one is tried by itself: that others are so but for their volumes is not known yet."""
-    mirror = mirror_of(node("n1"), node("n2"), node("n3", cpu=9, zone="b"), replica("b", "b", cpu=2).on("n1"))
-    mirror.apply(ClusterEvent("Add", LATE))
-    waiting = [stateful(mirror, number, of, cpu=3 if of else 10) for number in range(6)]
-    tried: list[str] = []
-    rejected_with = Kinds.rejected_with
-
-    def count(found: Kinds, pod: Pod) -> AbstractSet[int]:
-        tried.append(pod.name)
-        return rejected_with(found, pod)
-
-    monkeypatch.setattr(Kinds, "rejected_with", count)
-    assert _again(mirror, waiting) == ["unschedulable"] * 6
-    assert tried == ["s-0", "s-1"]
-
-
-def test_no_more_is_looked_for_of_replicas_with_labels_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They share nothing: each round of a drain took ten times as long."""
-    mirror = mirror_of(node("n1"))
-    mirror.apply(ClusterEvent("Add", LATE))
-    waiting = [stateful(mirror, number, "a", cpu=3) for number in range(3)]
-    waiting = [replace(pod, labels={**pod.labels, "statefulset.kubernetes.io/pod-name": pod.name}) for pod in waiting]
-    for name in ("filter_nodes", "fits_any"):
-        monkeypatch.setattr(kinds, name, lambda *_: pytest.fail("looked for more"))
-    assert _again(mirror, waiting) == ["unschedulable"] * 3
 
 
 def test_a_pod_without_volumes_is_tried_after_one_whose_volume_no_node_reaches() -> None:

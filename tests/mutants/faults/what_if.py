@@ -295,7 +295,7 @@ FAULTS: Final = (
     Fault(
         id="replicas-like-a-running-one-share-its-claim",
         breaks="No replica like a pod of a StatefulSet fits, because that pod has the claim.",
-        old="is_set = made.controller is not None and made.controller.kind == STATEFUL",
+        old="is_set = pod.controller is not None and pod.controller.kind == STATEFUL",
         new="is_set = False",
         tests=("what_if/test_capacity.py",),
     ),
