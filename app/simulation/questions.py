@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Final, Generic, Literal, NamedTuple, Typ
 import msgspec
 from msgspec.structs import replace
 
+from app.explain.explain_request import MAX_MANIFESTS
 from app.explain.pod_names import pod_query
 from app.objects.decode import DecodeError, under
 from app.simulation.assumptions import Assumptions, Lack
@@ -42,8 +43,6 @@ _MAX_LISTED: Final = 5_000
 """Limit of the nodes and values in a question."""
 _MAX_TEMPLATES: Final = 100
 """Limit of the templates in a question, and of the shares of a mix. Each name costs a loop over all pods."""
-_MAX_NAMING: Final = 2**20
-"""Bytes of all manifests whose namespaces are looked for, which the service itself decodes: some tenths of a second."""
 MAX_ADDED: Final = 1_000
 _MAX_KEYS: Final = 3
 _KEYS: Final = {"zone": ZONE, "region": "topology.kubernetes.io/region", "node": HOSTNAME}
@@ -228,8 +227,8 @@ class CapacityQuestion(Question, frozen=True, kw_only=True):
 
         Raises DecodeError.
         """
-        if sum(len(bytes(each)) for each in self.manifests) > _MAX_NAMING:
-            raise DecodeError("manifests", f"larger than {_MAX_NAMING} bytes, for a caller who is no admin")
+        if sum(len(bytes(each)) for each in self.manifests) > MAX_MANIFESTS:
+            raise DecodeError("manifests", f"larger than {MAX_MANIFESTS} bytes, for a caller who is no admin")
         of_manifests = set[str]()
         for place, manifest in enumerate(self.manifests):
             with under(f"manifests[{place}]"):

@@ -10,14 +10,14 @@ FAULTS: Final = (
         breaks="More replicas are promised than a quota on limits allows for pods with overhead.",
         old='limit + (amount_of(overhead.get(name, "0")) or 0)',
         new="limit",
-        tests=("what_if/test_capacity.py",),
+        tests=("what_if/test_quotas.py",),
     ),
     Fault(
         id="quota-outside-of-its-scopes",
         breaks="A quota counts a pod that is in one of its scopes, and not in all.",
         old="if False in in_scopes:",
         new="if in_scopes and True not in in_scopes:",
-        tests=("what_if/test_capacity.py",),
+        tests=("what_if/test_quotas.py",),
     ),
     Fault(
         id="quota-for-each-template",
@@ -31,7 +31,7 @@ FAULTS: Final = (
         breaks="A pod without a request is promised a place that a quota on it refuses.",
         old='uses[Allowance(f"{self._name}: must specify {lacks}", 0)] = 1',
         new="pass",
-        tests=("what_if/test_capacity.py",),
+        tests=("what_if/test_quotas.py",),
     ),
     Fault(
         id="comes-again-of-the-oldest-revision",
@@ -129,7 +129,7 @@ FAULTS: Final = (
         breaks="A quota allows as many replicas as if nothing of it was used.",
         old="return Allowance(text, limit - (amount_of(used) or 0))",
         new="return Allowance(text, limit)",
-        tests=("what_if/test_capacity.py",),
+        tests=("what_if/test_quotas.py",),
     ),
     Fault(
         id="enough-in-the-best-order",

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from click.testing import CliRunner, Result
 
@@ -15,6 +15,9 @@ from tests.builders import NodeBuilder, Object, PodBuilder, make_namespace, make
 def node(name: str, zone: str = "a", cpu: str = "4", pods: int = 110) -> NodeBuilder:
     labels = make_node(name).label(ZONE, zone).label("kubernetes.io/hostname", name)
     return labels.allocatable(cpu=cpu, memory="8Gi", pods=pods)
+
+
+NODES: Final = (node("n1"), node("n2", "b"))
 
 
 def replica(name: str, on: str, cpu: str = "1", *, of: str = "web") -> PodBuilder:
@@ -60,3 +63,10 @@ def response(*arguments: object) -> tuple[int, Any]:
     result = ask(*arguments, "-o", "json")
     assert result.exit_code < 2, result.stderr
     return result.exit_code, json.loads(result.stdout)
+
+
+def manifest(folder: Path, found: Object) -> str:
+    """Write an object to a file, and return its path."""
+    path = folder / f"{found['metadata']['name']}.json"
+    path.write_text(json.dumps(found))
+    return str(path)
