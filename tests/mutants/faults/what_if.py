@@ -300,8 +300,8 @@ FAULTS: Final = (
         tests=("what_if/test_capacity.py",),
     ),
     Fault(
-        id="retained-claim-is-bound-by-nobody",
-        breaks="No replica fits where a former one left a claim whose class binds at once.",
+        id="claim-like-a-running-one-is-bound-by-nobody",
+        breaks="No replica like a pod of a StatefulSet fits if the class of its claims binds at once.",
         old="if not (isinstance(each, PodClaim) and early.get(each)))",
         new="if each)",
         tests=("what_if/test_capacity.py",),

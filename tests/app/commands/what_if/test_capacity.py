@@ -146,14 +146,15 @@ def test_each_replica_of_a_stateful_set_brings_claims_of_its_own(
     assert (not_known in " ".join(ask(*words).stdout.split())) == (mode == "Immediate")
 
 
+@pytest.mark.parametrize("mode", ["WaitForFirstConsumer", "Immediate"])
 @pytest.mark.parametrize("owner", [[], [stateful_set()]])
 @pytest.mark.parametrize("of", ["sts/db", "db-0", "pod/db-0"])
-def test_so_does_each_that_is_like_a_running_one(tmp_path: Path, owner: list[Object], of: str) -> None:
+def test_so_does_each_that_is_like_a_running_one(tmp_path: Path, owner: list[Object], of: str, mode: str) -> None:
     """The claim of the running one is in use, and only one pod may have it."""
     pod = make_pod("db-0").in_namespace("shop").label("app", "db").requests(cpu="1").phase("Running").on("n1")
     pod = pod.volume({"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}})
     stored = pod.owned_by("StatefulSet", "db", "s")
-    path = dump(tmp_path, *NODES, fast("WaitForFirstConsumer"), claim("data-db-0"), VOLUME, stored, *owner)
+    path = dump(tmp_path, *NODES, fast(mode), claim("data-db-0"), VOLUME, stored, *owner)
     assert response("capacity", of, "-n", "shop", "--snapshot", path)[1]["capacity"]["placed"] == 7
 
 
