@@ -63,6 +63,17 @@ class TlsMaterial(msgspec.Struct, frozen=True, gc=False):
     key: bytes
 
 
+@contextmanager
+def without_authorities() -> Iterator[None]:
+    """Let the contexts that are made within the block trust nobody, so that the system's authorities are not read."""
+    read = ssl.SSLContext.set_default_verify_paths
+    ssl.SSLContext.set_default_verify_paths = lambda self: None  # type: ignore[method-assign]  # noqa: ARG005  # the name of the method
+    try:
+        yield
+    finally:
+        ssl.SSLContext.set_default_verify_paths = read  # type: ignore[method-assign]
+
+
 def trust(context: ssl.SSLContext, source: PemSource, authority: bytes) -> None:
     """Make a context trust certificates of these authorities. Raises ConfigurationError."""
     try:

@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import logging
+import subprocess
+import sys
 import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -43,6 +45,30 @@ def test_the_path_follows_that_of_the_server(tmp_path: Path) -> None:
             return server.requests[0].path
 
     assert asyncio.run(main()) == f"/clusters/c-1{PODS}"
+
+
+def test_the_import_of_the_client_reads_no_authorities() -> None:
+    code = "import app.api_server.client, aiohttp.connector as c; print(c._SSL_CONTEXT_VERIFIED.get_ca_certs())"
+    imported = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)  # noqa: S603  # our own code
+    assert imported.stdout == b"[]\n"
+
+
+def test_a_proxy_by_tls_is_one_that_the_system_trusts(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(setting.certificates.crt("authority")))
+
+    async def main(name: str) -> str:
+        async with serving(in_turn(response()), setting.certificates.server_tls(name)) as proxy:
+            setting.cluster = {"proxy-url": proxy.url}
+            client = setting.client("http://api.example")
+            try:
+                await client.get(PODS, {})
+            finally:
+                await client.close()
+            return proxy.requests[0].line
+
+    assert asyncio.run(main("server")) == f"GET http://api.example{PODS} HTTP/1.1"
+    with pytest.raises(ConnectionFailedError, match="self-signed certificate"):
+        asyncio.run(main("self-signed"))
 
 
 def test_the_servers_name_is_the_one_of_the_configuration(setting: Setting) -> None:

@@ -79,6 +79,15 @@ def test_the_help_has_the_first_sentence_of_each_command() -> None:
     assert reported == {name: sentence for name, (_, sentence) in COMMANDS.items()}
 
 
+def test_nothing_is_collected_while_a_command_is_imported() -> None:
+    code = (
+        "import gc, click; from app.commands.cli import main; before = gc.get_stats(); "
+        "main.get_command(click.Context(main), 'serve'); "
+        "assert gc.get_stats() == before and gc.isenabled() and gc.get_freeze_count() > 100_000"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603  # our own code
+
+
 def test_the_help_of_the_program_imports_no_command() -> None:
     code = (
         "import sys, click; from app.commands.cli import main; main.get_help(click.Context(main)); "
