@@ -1,7 +1,7 @@
 """The table of differences between the supported releases, with sources, and the rules that follow from it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -24,13 +24,12 @@ from core.releases.release import (
 class ReleaseRule(NamedTuple):
     """The rule of a release: its value, and the same rule in words."""
 
-    value: Any  # of the type of the field of Rules; None in a row without a rule
+    value: Any  # of the type of the field of Rules; unread in a row without a rule
     text: str
 
 
 _NO: Final = ReleaseRule(value=False, text="no")
 _YES: Final = ReleaseRule(value=True, text="yes")
-_Since: TypeAlias = Mapping[str, ReleaseRule]
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -62,15 +61,18 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def _difference(  # noqa: PLR0913  a row has so many columns
-    rule: str, where: str, what: str, source: str, since: _Since, *, gate: str = "", without_gate: ReleaseRule = _NO
+    rule: str,
+    where: str,
+    what: str,
+    source: str,
+    *,
+    gate: str = "",
+    without_gate: ReleaseRule = _NO,
+    **begun: ReleaseRule,
 ) -> Difference:
-    """Return a row, from the release in which each rule began."""
+    """Return a row. `begun` has each rule by the release in which it began, as `v1_36=...`. Before the first: no."""
+    since = {str(RELEASES[0]): _NO} | {name.replace("_", "."): each for name, each in begun.items()}
     return Difference(rule, where, what, source, [*by_release(since).values()], gate, without_gate)
-
-
-def _since(**begun: ReleaseRule) -> _Since:
-    """Return answers by the release in which they began, written as `v1_36=...`."""
-    return {name.removeprefix("v").replace("_", "."): rule for name, rule in begun.items()}
 
 
 def _words(text: str) -> ReleaseRule:
@@ -85,27 +87,23 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "NodeResourcesBalancedAllocation",
         "the score",
         "noderesources/balanced_allocation.go (balancedResourceScorer)",
-        _since(
-            v1_34=ReleaseRule(value=False, text="balance with the pod"),
-            v1_36=ReleaseRule(value=True, text="50 + (50 + balance with the pod - balance without it) / 2"),
-        ),
+        v1_34=ReleaseRule(value=False, text="balance with the pod"),
+        v1_36=ReleaseRule(value=True, text="50 + (50 + balance with the pod - balance without it) / 2"),
     ),
     _difference(
         "taint_named_in_reason",
         "TaintToleration",
         "the reason",
         "tainttoleration/taint_toleration.go (Filter)",
-        _since(
-            v1_34=ReleaseRule(value=True, text="`node(s) had untolerated taint {KEY: VALUE}`"),
-            v1_35=ReleaseRule(value=False, text="`node(s) had untolerated taint(s)`"),
-        ),
+        v1_34=ReleaseRule(value=True, text="`node(s) had untolerated taint {KEY: VALUE}`"),
+        v1_35=ReleaseRule(value=False, text="`node(s) had untolerated taint(s)`"),
     ),
     _difference(
         "numeric_tolerations",
         "TaintToleration, NodeUnschedulable, PodTopologySpread",
         "tolerations with the operators Lt and Gt match",
         "k8s.io/api core/v1/toleration.go (ToleratesTaint)",
-        _since(v1_34=_YES),
+        v1_34=_YES,
         gate="TaintTolerationComparisonOperators",
     ),
     _difference(
@@ -113,24 +111,20 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "ImageLocality",
         "image volumes",
         "imagelocality/image_locality.go (sumImageScores)",
-        _since(
-            v1_34=ReleaseRule(ImageVolumes.IGNORED, "do not count"),
-            v1_36=ReleaseRule(ImageVolumes.SCORED, "add to the sum of the scores"),
-            v1_37=ReleaseRule(ImageVolumes.COUNTED, "add to the sum of the scores and to the number of images"),
-        ),
+        v1_34=ReleaseRule(ImageVolumes.IGNORED, "do not count"),
+        v1_36=ReleaseRule(ImageVolumes.SCORED, "add to the sum of the scores"),
+        v1_37=ReleaseRule(ImageVolumes.COUNTED, "add to the sum of the scores and to the number of images"),
     ),
     _difference(
         "declared_features",
         "NodeDeclaredFeatures",
         "a node has to declare these features where the pod needs them",
         "k8s.io/component-helpers nodedeclaredfeatures/features/registry.go",
-        _since(
-            v1_34=ReleaseRule((), "none"),
-            v1_35=ReleaseRule((RESTART_ALL,), f"`{RESTART_ALL}`"),
-            v1_36=ReleaseRule((RESTART_ALL, USERS_OF_HOST), f"`{RESTART_ALL}`, `{USERS_OF_HOST}`"),
-            v1_37=ReleaseRule(
-                (RESTART_ALL, USERS_OF_HOST, MOUNT_OPTIONS), f"`{RESTART_ALL}`, `{USERS_OF_HOST}`, `{MOUNT_OPTIONS}`"
-            ),
+        v1_34=ReleaseRule((), "none"),
+        v1_35=ReleaseRule((RESTART_ALL,), f"`{RESTART_ALL}`"),
+        v1_36=ReleaseRule((RESTART_ALL, USERS_OF_HOST), f"`{RESTART_ALL}`, `{USERS_OF_HOST}`"),
+        v1_37=ReleaseRule(
+            (RESTART_ALL, USERS_OF_HOST, MOUNT_OPTIONS), f"`{RESTART_ALL}`, `{USERS_OF_HOST}`, `{MOUNT_OPTIONS}`"
         ),
         gate="NodeDeclaredFeatures",
         without_gate=ReleaseRule((), "none"),
@@ -140,10 +134,8 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "NodeDeclaredFeatures",
         "the reason",
         "nodedeclaredfeatures/nodedeclaredfeatures.go (Filter)",
-        _since(
-            v1_34=ReleaseRule(value=True, text="names the features that are missing"),
-            v1_36=ReleaseRule(value=False, text="`node(s) didn't match Pod's required features`"),
-        ),
+        v1_34=ReleaseRule(value=True, text="names the features that are missing"),
+        v1_36=ReleaseRule(value=False, text="`node(s) didn't match Pod's required features`"),
         gate="NodeDeclaredFeatures",
         without_gate=ReleaseRule(value=False, text="none"),
     ),
@@ -152,17 +144,15 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "NodeResourcesFit, NodeResourcesBalancedAllocation",
         "a pod that is resized in place requests the maximum of spec, allocation and status",
         f"{_RESOURCES} (AggregateContainerRequests)",
-        _since(
-            v1_34=ReleaseRule(value=False, text="of each container"),
-            v1_37=ReleaseRule(value=True, text="of their sums over the containers"),
-        ),
+        v1_34=ReleaseRule(value=False, text="of each container"),
+        v1_37=ReleaseRule(value=True, text="of their sums over the containers"),
     ),
     _difference(
         "resize_status",
         "NodeResourcesFit, NodeResourcesBalancedAllocation",
         "the resources that the status of a pod's containers reports count",
         "k8s.io/kubernetes pkg/scheduler/framework/types.go (CalculateResource)",
-        _since(v1_34=_YES),
+        v1_34=_YES,
         gate="InPlacePodVerticalScaling",
     ),
     _difference(
@@ -170,7 +160,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "NodeResourcesFit, NodeResourcesBalancedAllocation",
         "requests of a whole pod replace the requests of its containers",
         f"{_RESOURCES} (PodRequests)",
-        _since(v1_34=_YES),
+        v1_34=_YES,
         gate="PodLevelResources",
     ),
     _difference(
@@ -178,7 +168,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "NodeResourcesFit, NodeResourcesBalancedAllocation",
         "the resources that the status of a pod reports for the pod as a whole count",
         f"{_RESOURCES} (PodRequests)",
-        _since(v1_34=_YES),
+        v1_34=_YES,
         gate="InPlacePodLevelResourcesVerticalScaling",
     ),
     _difference(
@@ -187,7 +177,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "makes requests of a whole pod from its limits after a LimitRange has given requests to the containers; for "
         "[manifests](explain.md#manifests)",
         "k8s.io/kubernetes pkg/api/pod/util.go (DefaultPodLevelResources)",
-        _since(v1_37=_YES, v1_34=_NO),
+        v1_37=_YES,
         gate="PodLevelResourcesFixDefaulting",
     ),
     _difference(
@@ -196,11 +186,9 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "the resources of a node that the resource claims of a pod allocate count: `resources` in its status in 1.36, "
         "`mapping` and `overhead` since 1.37",
         f"{_RESOURCES} (AggregateContainerRequests)",
-        _since(
-            v1_34=ReleaseRule(ClaimedResources.IGNORED, "no"),
-            v1_36=ReleaseRule(ClaimedResources.LISTED, "yes"),
-            v1_37=ReleaseRule(ClaimedResources.MAPPED, "yes"),
-        ),
+        v1_34=ReleaseRule(ClaimedResources.IGNORED, "no"),
+        v1_36=ReleaseRule(ClaimedResources.LISTED, "yes"),
+        v1_37=ReleaseRule(ClaimedResources.MAPPED, "yes"),
         gate="DRANodeAllocatableResources",
         without_gate=ReleaseRule(ClaimedResources.IGNORED, "no"),
     ),
@@ -209,11 +197,9 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "NodeResourcesFit",
         "an extended resource that a DeviceClass stands for",
         "noderesources/fit.go (shouldDelegateResourceToDRA)",
-        _since(
-            v1_34=ReleaseRule(DeviceClassResources.LEFT_UNLESS_LISTED, "left to DRA where the node does not list it"),
-            v1_35=ReleaseRule(
-                DeviceClassResources.LEFT_UNLESS_ALLOCATABLE, "left to DRA where the node has none allocatable"
-            ),
+        v1_34=ReleaseRule(DeviceClassResources.LEFT_UNLESS_LISTED, "left to DRA where the node does not list it"),
+        v1_35=ReleaseRule(
+            DeviceClassResources.LEFT_UNLESS_ALLOCATABLE, "left to DRA where the node has none allocatable"
         ),
         gate="DRAExtendedResource",
         without_gate=ReleaseRule(DeviceClassResources.CHECKED, "checked like any other"),
@@ -223,11 +209,9 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "NodeVolumeLimits",
         "a node without the CSI driver of a volume",
         "nodevolumelimits/csi.go (checkCSIDriverOnNode)",
-        _since(
-            v1_34=ReleaseRule(MissingDriver.REJECTED, "refused if there is a CSIDriver"),
-            v1_36=ReleaseRule(
-                MissingDriver.REJECTED_IF_REQUESTED, "refused if the CSIDriver has `preventPodSchedulingIfMissing`"
-            ),
+        v1_34=ReleaseRule(MissingDriver.REJECTED, "refused if there is a CSIDriver"),
+        v1_36=ReleaseRule(
+            MissingDriver.REJECTED_IF_REQUESTED, "refused if the CSIDriver has `preventPodSchedulingIfMissing`"
         ),
         gate="VolumeLimitScaling",
         without_gate=ReleaseRule(MissingDriver.ALLOWED, "allowed"),
@@ -237,17 +221,15 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "NodeVolumeLimits",
         "Portworx volumes count as volumes of its CSI driver",
         "nodevolumelimits/utils.go (isCSIMigrationOn)",
-        _since(
-            v1_34=ReleaseRule(value=True, text="where the CSINode's annotation says so"),
-            v1_36=ReleaseRule(value=False, text="on every node that has a CSINode"),
-        ),
+        v1_34=ReleaseRule(value=True, text="where the CSINode's annotation says so"),
+        v1_36=ReleaseRule(value=False, text="on every node that has a CSINode"),
     ),
     _difference(
         "storage_capacity_scored",
         "VolumeBinding",
         "scores nodes by the capacity of their volumes, with weight 1",
         "volumebinding/volume_binding.go (Score)",
-        _since(v1_34=_YES),
+        v1_34=_YES,
         gate="StorageCapacityScoring",
     ),
     _difference(
@@ -255,27 +237,23 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "DefaultPreemption",
         "a victim takes from its PodDisruptionBudgets",
         "k8s.io/kubernetes pkg/scheduler/framework/preemption",
-        _since(
-            v1_34=ReleaseRule(value=False, text="one from each"),
-            v1_37=ReleaseRule(value=True, text="one from each until one is violated"),
-        ),
+        v1_34=ReleaseRule(value=False, text="one from each"),
+        v1_37=ReleaseRule(value=True, text="one from each until one is violated"),
     ),
     _difference(
         "node_name_first",
         "NodeName, NodeUnschedulable",
         "the order, which decides the reason of a node",
         "k8s.io/kubernetes pkg/scheduler/apis/config/v1/default_plugins.go",
-        _since(
-            v1_34=ReleaseRule(value=False, text="NodeUnschedulable first"),
-            v1_37=ReleaseRule(value=True, text="NodeName first"),
-        ),
+        v1_34=ReleaseRule(value=False, text="NodeUnschedulable first"),
+        v1_37=ReleaseRule(value=True, text="NodeName first"),
     ),
     _difference(
         "wakes_by_resize",
         "NodeResourcesFit",
         "a refused pod is tried again after a pod on a node, or the pod itself, requests less by a resize in place",
         "noderesources/fit.go (EventsToRegister)",
-        _since(v1_34=_YES),
+        v1_34=_YES,
         gate="InPlacePodVerticalScaling",
     ),
     _difference(
@@ -283,7 +261,7 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "NodeResourcesFit",
         "a refused pod is tried again after a DeviceClass was added or updated",
         "noderesources/fit.go (EventsToRegister)",
-        _since(v1_34=_NO, v1_35=_YES),
+        v1_35=_YES,
         gate="DRAExtendedResource",
     ),
     _difference(
@@ -291,21 +269,21 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "InterPodAffinity",
         "a refused pod is tried again after its own labels changed",
         "interpodaffinity/plugin.go (EventsToRegister, and its queueing hint)",
-        _since(v1_34=_NO, v1_36=_YES),
+        v1_36=_YES,
     ),
     _difference(
         "wakes_by_end_of_repelling_pod",
         "InterPodAffinity",
         "a refused pod is tried again after the end of a pod whose anti-affinity refuses it",
         "interpodaffinity/plugin.go (isSchedulableAfterPodChange, isSchedulableAfterAssignedPodChange)",
-        _since(v1_34=_NO, v1_36=_YES),
+        v1_36=_YES,
     ),
     _difference(
         "group_cycles",
         "GangScheduling",
         "the members of a PodGroup are scheduled in one cycle, and none is bound before its end",
         "k8s.io/kubernetes pkg/scheduler/schedule_one_podgroup.go",
-        _since(v1_34=_NO, v1_36=_YES),
+        v1_36=_YES,
         gate="GenericWorkload",
     ),
     _difference(
@@ -314,70 +292,63 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "a PodGroup is queued as one: a gated member holds the others, all members need one priority, and the backoff "
         "grows with the members",
         "k8s.io/kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (runPreEnqueuePlugins)",
-        _since(v1_34=_NO, v1_37=_YES),
+        v1_37=_YES,
     ),
     _difference(
         "",
         "NodeName",
         "its PreFilter narrows the nodes to that of spec.nodeName; Filter refuses the others all the same",
         "nodename/node_name.go (PreFilter)",
-        _since(v1_34=_words("no"), v1_37=_words("yes")),
+        v1_37=_YES,
     ),
     _difference(
         "label_errors_in_bytes",
         "all plugins with selectors",
         "the message for an invalid label",
         "k8s.io/apimachinery pkg/api/validate/content/kube.go",
-        _since(
-            v1_34=ReleaseRule(value=False, text="`a qualified name ...`, `no more than 63 characters`"),
-            v1_35=ReleaseRule(value=True, text="`a valid label key ...`, `no more than 63 bytes`"),
-        ),
+        v1_34=ReleaseRule(value=False, text="`a qualified name ...`, `no more than 63 characters`"),
+        v1_35=ReleaseRule(value=True, text="`a valid label key ...`, `no more than 63 bytes`"),
     ),
     _difference(
         "",
         "InterPodAffinity",
         "a namespaceSelector of only negative requirements (kubernetes#141526)",
         "interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty)",
-        _since(
-            v1_34=_words("matches every namespace, which is a bug: Kindred answers as 1.37 does"),
-            v1_37=_words("matches as it says"),
-        ),
+        v1_34=_words("matches every namespace, which is a bug: Kindred answers as 1.37 does"),
+        v1_37=_words("matches as it says"),
     ),
     _difference(
         "",
         "DynamicResources",
         "scores; with decide Kindred does, and else kube-scheduler's own plugin alone",
         "k8s.io/kubernetes pkg/scheduler/apis/config/v1/default_plugins.go",
-        _since(v1_34=_words("no"), v1_35=_words("with weight 2")),
+        v1_35=_words("with weight 2"),
     ),
     _difference(
         "",
         "GangScheduling",
         "the field of a pod that kube-scheduler schedules with its group; Kindred reads both",
         "k8s.io/api core/v1/types.go (PodSpec)",
-        _since(v1_34=_words("none"), v1_35=_words("`spec.workloadRef`"), v1_36=_words("`spec.schedulingGroup`")),
+        v1_34=_words("none"),
+        v1_35=_words("`spec.workloadRef`"),
+        v1_36=_words("`spec.schedulingGroup`"),
     ),
     _difference(
         "",
         "kube-scheduler",
         "asks about a pod on a node, if the kubelet defers its resize in place: Kindred returns its own node or none",
         "k8s.io/kubernetes pkg/scheduler/eventhandlers.go (updatePod)",
-        _since(
-            v1_34=_words("no"),
-            v1_37=_words("with the feature gate InPlacePodVerticalScalingSchedulerPreemption, which is off by default"),
-        ),
+        v1_37=_words("with the feature gate InPlacePodVerticalScalingSchedulerPreemption, which is off by default"),
     ),
     _difference(
         "",
         "kube-scheduler",
         "further plugins, which Kindred has no part in",
         "k8s.io/kubernetes pkg/scheduler/framework/plugins/names/names.go",
-        _since(
-            v1_34=_words("none"),
-            v1_35=_words("GangScheduling"),
-            v1_36=_words("GangScheduling, TopologyPlacementGenerator, PodGroupPodsCount"),
-            v1_37=_words("GangScheduling, TopologyPlacementGenerator, PodGroupPodsCount, DeferredPodScheduling"),
-        ),
+        v1_34=_words("none"),
+        v1_35=_words("GangScheduling"),
+        v1_36=_words("GangScheduling, TopologyPlacementGenerator, PodGroupPodsCount"),
+        v1_37=_words("GangScheduling, TopologyPlacementGenerator, PodGroupPodsCount, DeferredPodScheduling"),
     ),
 )
 """All differences between the supported releases, in the order of docs/versions.md."""
