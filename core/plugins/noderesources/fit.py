@@ -7,17 +7,16 @@ are not scored, because upstream reads ResourceSlices and their allocations for 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from core.framework.interface import SUCCESS, Capacity, DeviceAmounts, FilterPlugin, ScorePlugin, Status, Verdicts
+from core.framework.interface import SUCCESS, Capacity, FilterPlugin, Status, Verdicts
 from core.framework.invalidation import InvalidationRule, Scope, node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import Int64Array
 from core.objects.kinds import DeviceClass
 from core.objects.labels import label_key_errors
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.in_tree import EVERY_SCHEDULER, DeviceSchedulers
-from core.plugins.noderesources.arguments import NodeResourcesFitArgs, ScoringStrategy, with_default_weights
+from core.plugins.noderesources.arguments import NodeResourcesFitArgs, ScoringStrategy
 from core.plugins.noderesources.columns import (
     ResourceColumns,
     classes_of,
@@ -30,12 +29,12 @@ from core.plugins.noderesources.columns import (
 )
 from core.plugins.noderesources.explaining import NAME, ExplainedFit
 from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState, capacity_for
-from core.plugins.noderesources.strategies import ScoreState, are_of_devices, in_range, may_be_of_devices, scorer_of
+from core.plugins.noderesources.strategies import ResourceScore, ScoreState, scorer_of
 
 LEAST_ALLOCATED: Final = ScoringStrategy()
 
 
-class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[ScoreState]):
+class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ResourceScore):
     """Filters by all requests of a pod, and scores by the requested amounts, exactly as the in-tree plugin.
 
     `ignored_resources` and `ignored_resource_groups` name extended resources that the filter ignores, because another
@@ -80,10 +79,6 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
             touches=lambda before, after: stands_for(before) != stands_for(after),
         ),
     )
-    states = (ResourceColumns,)
-    scores_alone = True
-    normalizes_alone = True
-    state_lasts = True
 
     def __init__(
         self,
@@ -101,8 +96,7 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
         if errors:
             raise ValueError("; ".join(errors))
         self._ignored = IgnoredResources(ignored_resources, ignored_resource_groups)
-        self._resources = with_default_weights(scoring_strategy.resources)
-        self.may_count_devices = may_be_of_devices(self._resources)
+        super().__init__(scoring_strategy.resources)
         self._scorer = scorer_of(scoring_strategy)
         self.device_schedulers: Final = device_schedulers
         if device_schedulers != EVERY_SCHEDULER:
@@ -143,27 +137,9 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
         """Collect the pod's amounts for scoring."""
         # Not the amounts of a pod on a node: upstream's scorer reads only the containers of the incoming pod.
         requests = {**pod.requests, **cpu_and_memory(pod.demand.scored_requests)}
-        return SUCCESS, ScoreState(mirror.derived(ResourceColumns), requests, self._resources, non_zero=True)
-
-    def counts_devices(self, amounts: DeviceAmounts, pod: Pod) -> bool:
-        """Return whether devices provide a resource that counts for the pod."""
-        return are_of_devices(self._resources, amounts, pod)
-
-    def with_devices(self, state: ScoreState, amounts: DeviceAmounts) -> ScoreState:
-        """Return a state that counts devices."""
-        return state.with_devices(amounts)
-
-    def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
-        """Return the score of every node by the strategy."""
-        return state.score(self._scorer, batch)
-
-    def score_on(self, state: ScoreState, slot: int) -> int | None:
-        """Return the score of the node of a slot."""
-        return state.score_on(self._scorer, slot)
-
-    def normalize(self, raw: Int64Array) -> Int64Array:
-        """Return the scores, which are already 0..100 (upstream has no NormalizeScore)."""
-        return in_range(raw)
+        return SUCCESS, ScoreState(
+            mirror.derived(ResourceColumns), requests, self._resources, self._scorer, non_zero=True
+        )
 
 
 def _ignored_errors(argument: str, names: Sequence[str]) -> Iterator[str]:

@@ -91,17 +91,19 @@ def not_alone(_: Sequence[NodeAllocation]) -> None:
 class ScoreState:
     """The requests of one incoming pod for the scored resources. Stale after the next event."""
 
-    __slots__ = ("_columns", "_counted", "_devices")
+    __slots__ = ("_columns", "_counted", "_devices", "_scorer")
 
     def __init__(
         self,
         columns: ResourceColumns,
         requests: Mapping[str, int],
         resources: Sequence[ScoredResource],
+        scorer: Scorer,
         *,
         non_zero: bool,
     ) -> None:
         """With `non_zero`, count existing pods with the cpu and memory that scoring assumes for them."""
+        self._scorer = scorer
         self._devices: DeviceAmounts | None = None  # they count where a node has no amount of a resource
         self._columns = columns
         self._counted: list[tuple[ScoredResource, int, AmountColumns]] = []
@@ -113,11 +115,11 @@ class ScoreState:
             of_scoring = non_zero and resource.name in COMPUTE
             self._counted.append((resource, request, columns.non_zero_requested if of_scoring else columns.requested))
 
-    def score(self, scorer: Scorer, batch: NodeBatch) -> Int64Array:
+    def score(self, batch: NodeBatch) -> Int64Array:
         """Return the score of every node of the batch."""
-        return scorer.of_all([*self._allocations(batch)], len(batch))
+        return self._scorer.of_all([*self._allocations(batch)], len(batch))
 
-    def score_on(self, scorer: Scorer, slot: int) -> int | None:
+    def score_on(self, slot: int) -> int | None:
         """Return the score of the known node of a slot, 0..100. None: `score` says."""
         if self._devices is not None:
             return None
@@ -128,7 +130,7 @@ class ScoreState:
             if not (0 <= allocatable <= LARGEST_AMOUNT and 0 <= request <= in_use <= LARGEST_AMOUNT):
                 return None  # only sums that have overflowed
             found.append(NodeAllocation(resource.weight, allocatable, in_use, request))
-        return scorer.of_one(found)
+        return self._scorer.of_one(found)
 
     def _allocations(self, batch: NodeBatch) -> Iterator[Allocation]:
         for resource, request, requested in self._counted:
@@ -148,29 +150,48 @@ class ScoreState:
         return state
 
 
-def may_be_of_devices(resources: Sequence[ScoredResource]) -> bool:
-    """Return whether a DeviceClass may provide one of some resources."""
-    return any(may_be_devices(each.name) for each in resources)
+class ResourceScore(ScorePlugin[ScoreState]):
+    """What the two plugins that score by resources have in common. Upstream has no NormalizeScore for them."""
 
+    states = (ResourceColumns,)
+    scores_alone = True
+    normalizes_alone = True
+    state_lasts = True
 
-def are_of_devices(resources: Sequence[ScoredResource], amounts: DeviceAmounts, pod: Pod) -> bool:
-    """Return whether devices provide one of the resources, and the pod requests it.
+    def __init__(self, resources: Sequence[ResourceSpec]) -> None:
+        self._resources = with_default_weights(resources)
+        self.may_count_devices = any(may_be_devices(each.name) for each in self._resources)
 
-    Upstream's BalancedAllocation panics if the class has selectors, because it has no cache for CEL (1.36, 1.37). Here
-    it counts the devices as NodeResourcesFit does.
-    """
-    return any(pod.requests.get(each.name) and amounts.backs(each.name) for each in resources)
+    def counts_devices(self, amounts: DeviceAmounts, pod: Pod) -> bool:
+        """Return whether devices provide one of the resources, and the pod requests it.
 
+        Upstream's BalancedAllocation panics if the class has selectors, because it has no cache for CEL (1.36, 1.37).
+        Here it counts the devices as NodeResourcesFit does.
+        """
+        return any(pod.requests.get(each.name) and amounts.backs(each.name) for each in self._resources)
 
-def in_range(scores: Int64Array) -> Int64Array:
-    """Return the scores limited to 0..100. Only overflowed sums are outside, for which upstream has an error.
+    def with_devices(self, state: ScoreState, amounts: DeviceAmounts) -> ScoreState:
+        """Return a state that counts devices."""
+        return state.with_devices(amounts)
 
-    That error fails the pod (RunScorePlugins), so one absurd request on one node would keep every pod from every node.
-    """
-    if len(scores) == 1:  # the node of the last decision
-        score = scores.item()
-        return scores if 0 <= score <= MAX_NODE_SCORE else np.array([min(max(score, 0), MAX_NODE_SCORE)])
-    return np.minimum(np.maximum(scores, 0), MAX_NODE_SCORE)  # np.clip takes 1.5 us more
+    def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
+        """Return the score of every node by the formula."""
+        return state.score(batch)
+
+    def score_on(self, state: ScoreState, slot: int) -> int | None:
+        """Return the score of the node of a slot."""
+        return state.score_on(slot)
+
+    def normalize(self, raw: Int64Array) -> Int64Array:
+        """Return the scores limited to 0..100. Only overflowed sums are outside, for which upstream has an error.
+
+        That error fails the pod (RunScorePlugins), so one absurd request on one node would keep every pod from every
+        node.
+        """
+        if len(raw) == 1:  # the node of the last decision
+            score = raw.item()
+            return raw if 0 <= score <= MAX_NODE_SCORE else np.array([min(max(score, 0), MAX_NODE_SCORE)])
+        return np.minimum(np.maximum(raw, 0), MAX_NODE_SCORE)  # np.clip takes 1.5 us more
 
 
 def quotient(dividend: Int64Array, divisor: Int64Array) -> Int64Array:
@@ -267,14 +288,7 @@ def _score_by_utilization(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
 _PAIR: Final = 2
 
 
-class BalanceState(msgspec.Struct, frozen=True):
-    """The requests of one incoming pod, and the scoring function. Stale after the next event."""
-
-    resources: ScoreState
-    scorer: Scorer
-
-
-class NodeResourcesBalancedAllocation(ScorePlugin[BalanceState]):
+class NodeResourcesBalancedAllocation(ResourceScore):
     """Scores by how evenly the node's resources are requested, exactly as the in-tree plugin.
 
     Raises ValueError for resources that upstream's ValidateNodeResourcesBalancedAllocationArgs rejects.
@@ -298,45 +312,20 @@ class NodeResourcesBalancedAllocation(ScorePlugin[BalanceState]):
             touches=asks_otherwise,
         ),
     )
-    states = (ResourceColumns,)
-    scores_alone = True
-    normalizes_alone = True
-    state_lasts = True
 
     def __init__(self, *, resources: Sequence[ResourceSpec] = CPU_AND_MEMORY) -> None:
-        self._resources = with_default_weights(resources)
-        self.may_count_devices = may_be_of_devices(self._resources)
+        super().__init__(resources)
         errors = [*_errors(self._resources)]
         if errors:
             raise ValueError("; ".join(errors))
 
-    def counts_devices(self, amounts: DeviceAmounts, pod: Pod) -> bool:
-        """Return whether devices provide a resource that counts for the pod."""
-        return are_of_devices(self._resources, amounts, pod)
-
-    def with_devices(self, state: BalanceState, amounts: DeviceAmounts) -> BalanceState:
-        """Return a state that counts devices."""
-        return BalanceState(state.resources.with_devices(amounts), state.scorer)
-
-    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, BalanceState | None]:
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState | None]:
         """Collect the pod's requests. SKIP for a pod without any of the resources (kubernetes issue 129138)."""
         if not any(pod.requests.get(resource.name) for resource in self._resources):
             return SKIP, None
         scorer = _IMPROVEMENT if mirror.rules.balance_of_change else _BALANCE
         columns = mirror.derived(ResourceColumns)
-        return SUCCESS, BalanceState(ScoreState(columns, pod.requests, self._resources, non_zero=False), scorer)
-
-    def score(self, state: BalanceState, batch: NodeBatch) -> Int64Array:
-        """Return the score of every node: higher for more even requests, or for a gain in evenness."""
-        return state.resources.score(state.scorer, batch)
-
-    def score_on(self, state: BalanceState, slot: int) -> int | None:
-        """Return the score of the node of a slot."""
-        return state.resources.score_on(state.scorer, slot)
-
-    def normalize(self, raw: Int64Array) -> Int64Array:
-        """Return the scores, which are already 0..100 (upstream has no NormalizeScore)."""
-        return in_range(raw)
+        return SUCCESS, ScoreState(columns, pod.requests, self._resources, scorer, non_zero=False)
 
 
 def _errors(resources: Sequence[ScoredResource]) -> Iterator[str]:
@@ -394,7 +383,7 @@ def _balance_of(allocations: Sequence[Allocation], amounts: Sequence[Int64Array]
         deviation = np.where(first.offered & second.offered, np.abs(one - other) / _PAIR, 0.0)
     else:
         deviation = _deviation(np.stack([each.offered for each in allocations]), np.stack(shares))
-    with np.errstate(invalid="ignore"):  # shares of overflowed sums may be any number, see in_range
+    with np.errstate(invalid="ignore"):  # shares of overflowed sums may be any number, see ResourceScore.normalize
         return ((1 - deviation) * float(MAX_NODE_SCORE)).astype(np.int64)
 
 
