@@ -16,10 +16,7 @@ from app.process.json_text import indented
 from app.settings.configuration import configuration_schema
 from app.settings.groups import GROUPS
 from app.settings.settings import Settings, key_of, variable_of
-from app.simulation.capacity_response import CapacityResponse
-from app.simulation.drain_response import DrainResponse
-from app.simulation.loss_response import LossResponse
-from app.simulation.removal_response import RemovalResponse
+from app.simulation.responses import CapacityResponse, DrainResponse, LossResponse, RemovalResponse
 from core.releases.differences import DIFFERENCES, Difference
 from core.releases.release import GATES, RELEASES, Stage
 from tests import exported_metrics

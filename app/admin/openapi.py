@@ -24,10 +24,7 @@ from app.explain.known_pods import FoundNames
 from app.explain.node_map import NodeMap
 from app.explain.pending import PendingPods
 from app.process.json_text import encode
-from app.simulation.capacity_response import CapacityResponse
-from app.simulation.drain_response import DrainResponse
-from app.simulation.loss_response import LossResponse
-from app.simulation.removal_response import RemovalResponse
+from app.simulation.responses import CapacityResponse, DrainResponse, LossResponse, RemovalResponse
 from app.verbs.endpoint import ExtenderApp
 from core.diagnosis.cluster_view import ClusterView
 from core.framework.scores import MAX_NODE_SCORE

@@ -10,12 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from app.simulation.assumptions import Assumptions
-from app.simulation.capacity_response import CapacityResponse
-from app.simulation.drain_response import DrainResponse
-from app.simulation.loss_response import LossResponse
 from app.simulation.packed_moves import PackedMoves
 from app.simulation.questions import Response
-from app.simulation.removal_response import RemovalResponse
+from app.simulation.responses import CapacityResponse, DrainResponse, LossResponse, RemovalResponse
 from core.explaining.pod_names import HIDDEN, Sees
 from core.simulation.moves import Move, Rejected, Workload
 from core.simulation.removal import NodeRemoval

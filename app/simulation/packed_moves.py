@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from app.simulation.loss_response import LossResponse
+from app.simulation.responses import LossResponse
 from core.simulation.moves import Move
 
 _IN_BLOCK: Final = 256

@@ -8,21 +8,26 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, ClassVar, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from app.explain.explain_request import MAX_MANIFESTS
 from app.explain.pod_names import pod_query
 from app.objects.decode import DecodeError, under
 from app.simulation.assumptions import Assumptions, Lack
-from app.simulation.capacity_response import CapacityResponse, capacity_response
 from app.simulation.chosen_nodes import QuestionError, chosen_nodes
 from app.simulation.comes_again import ClusterFacts, Uncertainty
-from app.simulation.drain_response import DrainResponse, drain_response
-from app.simulation.loss_response import LossResponse, loss_response
 from app.simulation.quotas import KIND, Allowed, within_quotas
 from app.simulation.raw_objects import RawObjects
-from app.simulation.removal_response import RemovalResponse, removal_response
 from app.simulation.replicas import Replica, Replicas, namespaces_of
+from app.simulation.responses import (
+    CapacityResponse,
+    DrainResponse,
+    LossResponse,
+    RemovalResponse,
+    capacity_response,
+    drain_response,
+    loss_response,
+)
 from core.events import Kind
 from core.explaining.words import counted, listed
 from core.mirror.cluster import ClusterMirror
@@ -197,7 +202,7 @@ class RemovalQuestion(NodesQuestion, frozen=True, kw_only=True):
 
     def _steps(self, cluster: QuestionCluster, nodes: Sequence[str]) -> Steps[RemovalResponse]:
         removal = yield from remove_each(cluster.basis(self.orders), nodes, tries=self.tries)
-        return removal_response(removal, cluster.assumed(self.orders))
+        return RemovalResponse(**asdict(removal), assumed=cluster.assumed(self.orders))
 
 
 class CapacityQuestion(Question, frozen=True, kw_only=True):

@@ -72,12 +72,12 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
 
     nodes: Sequence[NodeRemoval]
     """In the order of the names."""
-    together: Sequence[str] = ()
+    together: Sequence[str]
     """Nodes that could all go at once, in the order in which the search took them. Another set may be larger.
 
     All their pods find other places in every order, while all these nodes are out, and after all are removed.
     """
-    saved: Mapping[str, int] = {}
+    saved: Mapping[str, int]
     """cpu in millicores and memory in bytes, which these nodes offer."""
 
 

@@ -14,9 +14,9 @@ from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import chance_text, rejected_text
 from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, printed_response
 from app.commands.what_if.source import clear_question_errors, question_settings
-from app.simulation.capacity_response import CapacityResponse
 from app.simulation.chosen_nodes import QuestionError
 from app.simulation.questions import MAX_ADDED, CapacityQuestion
+from app.simulation.responses import CapacityResponse
 from core.explaining.words import counted
 from core.objects.quantity import quantity_text
 from core.simulation.capacity import MOST

@@ -12,8 +12,8 @@ from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import places_text, without_place_text
 from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, dry_run_create_option, printed_response
 from app.commands.what_if.source import NODES_OPTIONS, NodesSource, question_settings
-from app.simulation.drain_response import DrainResponse
 from app.simulation.questions import DrainQuestion, Flag
+from app.simulation.responses import DrainResponse
 from core.explaining.words import counted, listed
 from core.simulation.drain import DELETE_LOCAL_DATA, FORCE, IGNORE_DAEMON_SETS, DrainedPod
 

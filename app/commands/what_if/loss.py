@@ -12,8 +12,8 @@ from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import without_place_text
 from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, dry_run_create_option, printed_response
 from app.commands.what_if.source import question_settings
-from app.simulation.loss_response import DomainResponse, LossResponse
 from app.simulation.questions import LossQuestion
+from app.simulation.responses import DomainResponse, LossResponse
 from core.explaining.words import counted
 from core.simulation.lost_nodes import NodeState
 from core.simulation.moves import Workload, is_sure

@@ -14,7 +14,7 @@ from app.commands.what_if.moves_text import chance_text, rejected_text
 from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, dry_run_create_option, printed_response
 from app.commands.what_if.source import NODES_OPTIONS, NodesSource, question_settings
 from app.simulation.questions import RemovalQuestion
-from app.simulation.removal_response import RemovalResponse
+from app.simulation.responses import RemovalResponse
 from core.explaining.words import counted, listed
 from core.objects.quantity import quantity_text
 from core.simulation.lost_nodes import NodeState

@@ -8,7 +8,6 @@ import msgspec
 from app.commands.dump import Source, load_dump
 from app.settings.settings import Settings
 from app.simulation.comes_again import ClusterFacts
-from app.simulation.drain_response import DrainResponse
 from app.simulation.hidden_names import Seen, namespaces_in, seen_part
 from app.simulation.objects_at_hand import take_items
 from app.simulation.packed_moves import response_json
@@ -21,6 +20,7 @@ from app.simulation.questions import (
     Response,
 )
 from app.simulation.raw_objects import RawObjects
+from app.simulation.responses import DrainResponse
 from app.wiring.engine import for_simulations, simulated_schedulers
 from core.explaining.pod_names import HIDDEN
 from core.simulation.placing import finished

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from app.simulation.assumptions import Assumptions
-from app.simulation.loss_response import DomainResponse, LossResponse
 from app.simulation.packed_moves import PackedMoves, response_json
+from app.simulation.responses import DomainResponse, LossResponse
 from core.simulation.lost_nodes import NodeState
 from core.simulation.moves import Move, Rejected, Workload
 from core.simulation.orders import Chance
