@@ -27,7 +27,7 @@ from core.explaining.owners import owner_of
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod, PodClaim
-from core.simulation.facts import STATEFUL, Again, BudgetFacts, MirrorFacts, PodFacts
+from core.simulation.facts import STATEFUL, Again, BudgetFacts, PodFacts, copied
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _REVISIONS: Final = ("ReplicaSet", "ControllerRevision")
@@ -81,7 +81,6 @@ class ClusterFacts:
         self._mirror = mirror
         self._raw = raw
         self._creator = creator
-        self._copies = MirrorFacts()
         self._templates: dict[_Key, _Made] = {}
         self._of_name: dict[str, _Made] = {}  # by uid, of pods that are not as the others of their owner
         self._uncertainties: dict[tuple[str, str], set[str]] = {}  # -> uids
@@ -101,7 +100,7 @@ class ClusterFacts:
         """
         if self._creator is None:
             return
-        left = [pod for pod in pods if not isinstance(self._copies.comes_again(pod), str)]
+        left = [pod for pod in pods if not isinstance(copied(pod), str)]
         firsts = {_key(pod): pod for pod in reversed(left)}
         for wave in ([*firsts.values()], left):
             sent = [(pod, made) for pod in wave if self._known(pod) is None and (made := self._sent(pod)) is not None]
@@ -111,9 +110,9 @@ class ClusterFacts:
 
     def comes_again(self, pod: Pod) -> Again | str:
         """Return what comes in the place of a pod on a node, or why nothing comes elsewhere."""
-        copied = self._copies.comes_again(pod)
-        if isinstance(copied, str) or pod.controller is None:
-            return copied
+        copy = copied(pod)
+        if isinstance(copy, str) or pod.controller is None:
+            return copy
         self.prepare([pod])
         made = self._known(pod)
         if made is None:
@@ -123,7 +122,7 @@ class ClusterFacts:
         if made.uncertainty:
             self._add_uncertainty(pod, made.uncertainty)
         if made.pod is None:
-            return replace(copied, denied=made.denied)
+            return replace(copy, denied=made.denied)
         return Again(made.pod, denied=made.denied)
 
     def spec_of_template(self, pod: Pod) -> Json | None:

@@ -1,7 +1,7 @@
 """What a simulation must know of pods and budgets beyond the mirror, asked of the caller; pods that leave and return.
 
 A pod that comes again is its owner's pod, made of the owner's present template, and not a copy of the running one. Only
-the caller has the templates, so `MirrorFacts`, for callers without them, makes copies, and says so.
+the caller has the templates. For pods without one, `copied` makes copies, and says so.
 """
 
 from collections.abc import Iterable, Sequence
@@ -87,28 +87,14 @@ UNMANAGED: Final = "no controller makes it again"
 REPLACED: Final = "it is being deleted, and its owner has made another one already"
 
 
-class MirrorFacts:
-    """The facts that follow from a mirror alone. All pods are ready, and no pod has an annotation or local data."""
-
-    def prepare(self, _pods: Sequence[Pod]) -> None:
-        """Do nothing."""
-
-    def comes_again(self, pod: Pod) -> Again | str:
-        """Return a copy of the pod, or why none comes."""
-        if belongs_to_node(pod):
-            return OF_NODE
-        owner = owner_of(pod)
-        if owner is None:
-            return UNMANAGED
-        return REPLACED if is_replaced(pod) else Again(pod, is_copy=True)
-
-    def of_pod(self, _pod: Pod) -> PodFacts:
-        """Return the defaults."""
-        return PodFacts()
-
-    def of_budget(self, _budget: PodDisruptionBudget) -> BudgetFacts:
-        """Return the defaults."""
-        return BudgetFacts()
+def copied(pod: Pod) -> Again | str:
+    """Return a copy of a pod instead of one that leaves its node, or why none comes elsewhere."""
+    if belongs_to_node(pod):
+        return OF_NODE
+    owner = owner_of(pod)
+    if owner is None:
+        return UNMANAGED
+    return REPLACED if is_replaced(pod) else Again(pod, is_copy=True)
 
 
 def is_replaced(pod: Pod) -> bool:

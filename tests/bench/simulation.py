@@ -12,7 +12,7 @@ from core.objects.pod import Pod
 from core.profile import full_profile
 from core.simulation.capacity import Template, capacity
 from core.simulation.drain import drain
-from core.simulation.facts import Again, MirrorFacts
+from core.simulation.facts import Again
 from core.simulation.loss import lose_each
 from core.simulation.moves import Basis
 from core.simulation.placing import DEFAULT_SCHEDULER, Scheduler, finished
@@ -23,6 +23,7 @@ from tests.bench.decisions import decoded, loaded, settle
 from tests.bench.live import BenchError
 from tests.bench.report import Ratio, Row, Section, Times
 from tests.core.profile_parts import derive_states
+from tests.core.simulation.setting import Known
 
 DRAIN: Final = 0.05
 REPLICAS: Final = 2.0
@@ -39,7 +40,7 @@ MORE: Final = 10_000
 """Replicas, at 5,000 nodes."""
 
 
-class Copies(MirrorFacts):
+class Copies(Known):
     """Each pod comes again."""
 
     def comes_again(self, pod: Pod) -> Again | str:

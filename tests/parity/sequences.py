@@ -10,13 +10,13 @@ from core.profile import full_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
 from core.simulation.drain import drain
-from core.simulation.facts import MirrorFacts
 from core.simulation.loss import lose_each
 from core.simulation.lost_nodes import NodeState
 from core.simulation.moves import Basis, Move
 from core.simulation.orders import FIRST, ties
 from core.simulation.placing import DEFAULT_SCHEDULER, Placing, Scheduler, finished
 from tests.conformance.engine import add_volumes, decoded_pod, load
+from tests.core.simulation.setting import NOTHING_MORE
 from tests.parity.random_nodes import V1, ZONE
 from tests.parity.random_sequences import CAPACITY, DRAIN, OUT
 
@@ -31,7 +31,7 @@ def places(case: V1) -> dict[str, str]:
     add_volumes(mirror, case)
     profile = full_profile()
     cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
-    basis = Basis(mirror, {DEFAULT_SCHEDULER: Scheduler(profile, cache.evaluation)}, MirrorFacts())
+    basis = Basis(mirror, {DEFAULT_SCHEDULER: Scheduler(profile, cache.evaluation)}, NOTHING_MORE)
     dump = mirror.dump()
     found = _places(basis, case)
     assert mirror.dump() == dump

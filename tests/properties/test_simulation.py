@@ -17,10 +17,11 @@ from core.objects.pod import Pod
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
 from core.profile import full_profile
 from core.scheduling_cycle import choose_nodes, filter_nodes, score_nodes
-from core.simulation.facts import MirrorFacts, leave
+from core.simulation.facts import leave
 from core.simulation.lost_nodes import NodeState, cordoned, dead, lose
 from core.simulation.orders import FIRST, arrival, ties
 from core.simulation.placing import DEFAULT_SCHEDULER, Fate, Placing, Scheduler, finished
+from tests.core.simulation.setting import NOTHING_MORE
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
 from tests.properties.test_what_if import World, state, worlds
@@ -109,7 +110,7 @@ def test_each_pod_gets_the_node_that_a_plain_loop_gives_it_and_nothing_is_left(
     state_of_nodes, change = data.draw(st.sampled_from(NodeState)), data.draw(st.sampled_from((cordoned, dead)))
     with mirror.fork(cache_follows=True) as fork:
         gone = [pod for name in names for pod in mirror.pods_on(name)]
-        coming = [pod for each in leave(mirror, fork, gone, MirrorFacts()) if (pod := each.coming) is not None]
+        coming = [pod for each in leave(mirror, fork, gone, NOTHING_MORE) if (pod := each.coming) is not None]
         lose(mirror, fork, names, state_of_nodes, change)
         if not mirror.nodes.slots:
             return

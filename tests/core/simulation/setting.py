@@ -1,15 +1,17 @@
 """A small cluster for simulations, by all rules of kube-scheduler's default profile."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
+from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
 from core.profile import full_profile
+from core.simulation.facts import Again, BudgetFacts, PodFacts, copied
 from core.simulation.orders import FIRST, ties
-from core.simulation.placing import DEFAULT_SCHEDULER, Outcome, Placing, Scheduler, Schedulers, finished
+from core.simulation.placing import DEFAULT_SCHEDULER, Outcome, Placing, Scheduler, Schedulers, Steps, finished
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.core.decoded import pod_of
 from tests.core.mirror.audit import audit
@@ -37,6 +39,32 @@ def schedulers(mirror: ClusterMirror) -> Schedulers:
     return {DEFAULT_SCHEDULER: Scheduler(profile, cache.evaluation)}
 
 
+class Known:
+    """Facts of some pods by name, and of all budgets. Each pod comes again as a copy."""
+
+    def __init__(self, pods: Mapping[str, PodFacts] | None = None, budget: BudgetFacts | None = None) -> None:
+        self._pods = pods or {}
+        self._budget = budget or BudgetFacts()
+
+    def prepare(self, pods: Sequence[Pod]) -> None:
+        """Do nothing."""
+
+    def comes_again(self, pod: Pod) -> Again | str:
+        """Return a copy of the pod, or why none comes."""
+        return copied(pod)
+
+    def of_pod(self, pod: Pod) -> PodFacts:
+        """Return what is known of a pod."""
+        return self._pods.get(pod.name, PodFacts())
+
+    def of_budget(self, _budget: PodDisruptionBudget) -> BudgetFacts:
+        """Return what is known of the budgets."""
+        return self._budget
+
+
+NOTHING_MORE: Final = Known()
+
+
 def placed(mirror: ClusterMirror, *pods: Pod | PodBuilder) -> list[Outcome]:
     """Place pods in order, the first node by name of equally good ones. Nothing is left of it."""
     queue = [each if isinstance(each, Pod) else pod_of(each) for each in pods]
@@ -45,6 +73,15 @@ def placed(mirror: ClusterMirror, *pods: Pod | PodBuilder) -> list[Outcome]:
 
 def _placed(mirror: ClusterMirror, fork: Fork, queue: Sequence[Pod]) -> list[Outcome]:
     return finished(Placing(mirror, fork, schedulers(mirror), ties(mirror, FIRST)).place(queue))
+
+
+def result_of(mirror: ClusterMirror, steps: Steps[T]) -> T:
+    """Take all steps of a question; afterwards the mirror is as before."""
+    before = mirror.dump(), mirror.generation
+    found = finished(steps)
+    assert (mirror.dump(), mirror.generation) == before
+    assert audit(mirror) == []
+    return found
 
 
 def within(mirror: ClusterMirror, do: Callable[[Fork], T]) -> T:

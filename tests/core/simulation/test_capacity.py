@@ -12,14 +12,12 @@ from core.objects.kinds import ControllerRef
 from core.objects.pod import PodClaim
 from core.objects.volumes import CSINode, PersistentVolumeClaim, StorageClass
 from core.simulation.capacity import Allowance, Capacity, Fill, Template, capacity
-from core.simulation.facts import MirrorFacts
 from core.simulation.moves import Basis
 from core.simulation.new_nodes import NodeLike
-from core.simulation.placing import Fate, finished
+from core.simulation.placing import Fate
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
-from tests.core.mirror.audit import audit
-from tests.core.simulation.setting import HOSTNAME, ZONE, node, replica, schedulers
+from tests.core.simulation.setting import HOSTNAME, NOTHING_MORE, ZONE, node, replica, result_of, schedulers
 
 POOL = "karpenter.sh/nodepool"
 
@@ -37,12 +35,8 @@ def more(
     orders: int = 1,
 ) -> Capacity:
     """Ask; nothing is left of it."""
-    before = mirror.dump(), mirror.generation
-    basis = Basis(mirror, schedulers(mirror), MirrorFacts(), orders)
-    found = finished(capacity(basis, templates, number, like=like))
-    assert (mirror.dump(), mirror.generation) == before
-    assert audit(mirror) == []
-    return found
+    basis = Basis(mirror, schedulers(mirror), NOTHING_MORE, orders)
+    return result_of(mirror, capacity(basis, templates, number, like=like))
 
 
 def pooled(name: str, pool: str, cpu: int = 2, zone: str = "a") -> NodeBuilder:

@@ -1,7 +1,6 @@
 """A drain: what is evicted in which round, what stays or is refused, and where the pods go."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -14,42 +13,18 @@ from core.objects.labels import EVERYTHING, parse_selector
 from core.objects.pod import Pod
 from core.simulation import one_pod, placing
 from core.simulation.drain import NO_BUDGET_LEFT, TWO_BUDGETS, Drain, DrainedPod, drain
-from core.simulation.facts import Again, BudgetFacts, MirrorFacts, PodFacts
+from core.simulation.facts import Again, BudgetFacts, PodFacts
 from core.simulation.moves import Basis
 from core.simulation.orders import Chance
-from core.simulation.placing import Fate, finished
+from core.simulation.placing import Fate
 from tests.builders import labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
-from tests.core.mirror.audit import audit
-from tests.core.simulation.setting import HOSTNAME, ZONE, node, replica, schedulers
+from tests.core.simulation.setting import HOSTNAME, NOTHING_MORE, ZONE, Known, node, replica, result_of, schedulers
 
 
-class Known(MirrorFacts):
-    """Facts of some pods by name, and of all budgets."""
-
-    def __init__(self, pods: Mapping[str, PodFacts] | None = None, budget: BudgetFacts | None = None) -> None:
-        self._pods = pods or {}
-        self._budget = budget or BudgetFacts()
-
-    def of_pod(self, pod: Pod) -> PodFacts:
-        """Return what is known of a pod."""
-        return self._pods.get(pod.name, PodFacts())
-
-    def of_budget(self, _budget: PodDisruptionBudget) -> BudgetFacts:
-        """Return what is known of the budgets."""
-        return self._budget
-
-
-NOTHING_MORE: Final = Known()
-
-
-def drained(mirror: ClusterMirror, *names: str, facts: MirrorFacts = NOTHING_MORE, orders: int = 1) -> Drain:
+def drained(mirror: ClusterMirror, *names: str, facts: Known = NOTHING_MORE, orders: int = 1) -> Drain:
     """Drain nodes; nothing is left of it."""
-    before = mirror.dump(), mirror.generation
-    found = finished(drain(Basis(mirror, schedulers(mirror), facts, orders), names))
-    assert (mirror.dump(), mirror.generation) == before
-    assert audit(mirror) == []
-    return found
+    return result_of(mirror, drain(Basis(mirror, schedulers(mirror), facts, orders), names))
 
 
 def by_name(found: Drain) -> dict[str, DrainedPod]:
@@ -291,7 +266,7 @@ def test_over_several_orders_chance_is_shown() -> None:
 
 
 def test_the_owners_template_is_what_comes_again() -> None:
-    class Templates(MirrorFacts):
+    class Templates(Known):
         """The owner's template asks for more than the running pod."""
 
         def comes_again(self, pod: Pod) -> Again | str:

@@ -1,20 +1,15 @@
 """The loss of each domain: both states, the worse one first, and what workloads keep."""
 
 from collections.abc import Iterable
-from typing import Final
 
-from core.simulation.facts import MirrorFacts
 from core.simulation.loss import Loss, lose_each
 from core.simulation.lost_nodes import NodeState
 from core.simulation.moves import Basis, Move
 from core.simulation.placing import Fate, finished
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod
 from tests.core.decoded import mirror_of
-from tests.core.mirror.audit import audit
-from tests.core.simulation.setting import HOSTNAME, ZONE, node, replica, schedulers
+from tests.core.simulation.setting import HOSTNAME, NOTHING_MORE, ZONE, Known, node, replica, result_of, schedulers
 from tests.core.simulation.test_drain import Refusing
-
-NOTHING_MORE: Final = MirrorFacts()
 
 
 def lost(
@@ -22,15 +17,11 @@ def lost(
     key: str = ZONE,
     only: tuple[str, ...] = (),
     orders: int = 1,
-    facts: MirrorFacts = NOTHING_MORE,
+    facts: Known = NOTHING_MORE,
 ) -> Loss:
     """Lose each domain of a cluster; nothing is left of it."""
     mirror = mirror_of(*objects)
-    before = mirror.dump(), mirror.generation
-    found = finished(lose_each(Basis(mirror, schedulers(mirror), facts, orders), key, only))
-    assert (mirror.dump(), mirror.generation) == before
-    assert audit(mirror) == []
-    return found
+    return result_of(mirror, lose_each(Basis(mirror, schedulers(mirror), facts, orders), key, only))
 
 
 def test_the_worst_domain_is_first_and_workloads_keep_what_finds_a_place() -> None:

@@ -22,10 +22,8 @@ from core.simulation.facts import (
     REPLACED,
     UNMANAGED,
     Again,
-    BudgetFacts,
-    MirrorFacts,
-    PodFacts,
     bring_claims,
+    copied,
     copy_of_pod,
     leave,
     zones_of_volumes,
@@ -36,7 +34,7 @@ from core.simulation.orders import FIRST, Chance, OverOrders, arrival, ties
 from core.simulation.placing import DEFAULT_SCHEDULER, Fate, Outcome, Placing, Scheduler, finished
 from tests.builders import PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
-from tests.core.simulation.setting import HOSTNAME, ZONE, node, placed, replica, schedulers, within
+from tests.core.simulation.setting import HOSTNAME, NOTHING_MORE, ZONE, node, placed, replica, schedulers, within
 
 CPU = "Insufficient cpu"
 LATE = StorageClass(name="late", provisioner="d", volume_binding_mode="WaitForFirstConsumer")
@@ -223,7 +221,7 @@ def test_a_pod_that_comes_again_has_an_ephemeral_claim_of_its_own() -> None:
         mirror.apply(ClusterEvent("Add", each))
 
     def move(fork: Fork) -> list[Outcome]:
-        leaving = leave(mirror, fork, [running], MirrorFacts())
+        leaving = leave(mirror, fork, [running], NOTHING_MORE)
         assert not mirror.objects(PersistentVolumeClaim)
         bring_claims(mirror, fork, leaving)
         (made,) = mirror.objects(PersistentVolumeClaim).values()
@@ -238,20 +236,18 @@ def test_a_pod_that_comes_again_has_an_ephemeral_claim_of_its_own() -> None:
 
 
 def test_who_comes_again() -> None:
-    facts = MirrorFacts()
     daemon = make_pod("d").owned_by("DaemonSet", "d", "d")
     stateful = make_pod("s-0").owned_by("StatefulSet", "s", "s")
-    found = [facts.comes_again(pod_of(each.on("n"))) for each in (daemon, make_pod("static-n"), make_pod("bare"))]
+    found = [copied(pod_of(each.on("n"))) for each in (daemon, make_pod("static-n"), make_pod("bare"))]
     assert found == [OF_NODE, OF_NODE, UNMANAGED]
-    assert facts.comes_again(pod_of(replica("r").on("n").terminating())) == REPLACED
+    assert copied(pod_of(replica("r").on("n").terminating())) == REPLACED
     for builder in (replica("r"), stateful, stateful.terminating()):
         running = pod_of(builder.on("n"))
-        again = facts.comes_again(running)
+        again = copied(running)
         assert isinstance(again, Again)
         made = again.instead_of(running)
         assert (again.is_copy, made.node_name, made.terminating) == (True, "", False)
         assert made.uid != running.uid
-    assert (facts.of_pod(pod_of(daemon)), facts.of_budget(None)) == (PodFacts(), BudgetFacts())  # type: ignore[arg-type]
 
 
 def test_a_node_that_is_out_is_a_domain_and_one_that_is_removed_is_none() -> None:

@@ -16,7 +16,7 @@ from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.simulation import removal
 from core.simulation.drain import TWO_BUDGETS
-from core.simulation.facts import UNMANAGED, MirrorFacts, PodFacts, leave
+from core.simulation.facts import UNMANAGED, PodFacts, leave
 from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis
 from core.simulation.orders import Chance, arrival
@@ -24,32 +24,25 @@ from core.simulation.placing import Fate, Placing, finished
 from core.simulation.removal import BUDGET, DO_NOT_DISRUPT, LOCAL_DATA, NOT_SAFE, Removal, remove_each
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of
-from tests.core.mirror.audit import audit
-from tests.core.simulation.setting import HOSTNAME, ZONE, node, replica, schedulers
-from tests.core.simulation.test_drain import Known, Refusing
+from tests.core.simulation.setting import HOSTNAME, NOTHING_MORE, ZONE, Known, node, replica, result_of, schedulers
+from tests.core.simulation.test_drain import Refusing
 from tests.depth import tries
-
-NOTHING_MORE: Final = Known()
 
 
 def removed(
     mirror: ClusterMirror,
     *names: str,
-    facts: MirrorFacts = NOTHING_MORE,
+    facts: Known = NOTHING_MORE,
     most: int = 0,
     failures: int = 20,
     orders: int = 1,
 ) -> Removal:
     """Ask; nothing is left of it."""
-    before = mirror.dump(), mirror.generation
     basis = Basis(mirror, schedulers(mirror), facts, orders)
-    found = finished(remove_each(basis, names, tries=most, failures=failures))
-    assert (mirror.dump(), mirror.generation) == before
-    assert audit(mirror) == []
-    return found
+    return result_of(mirror, remove_each(basis, names, tries=most, failures=failures))
 
 
-def why(mirror: ClusterMirror, facts: MirrorFacts = NOTHING_MORE) -> tuple[bool, str, str]:
+def why(mirror: ClusterMirror, facts: Known = NOTHING_MORE) -> tuple[bool, str, str]:
     (found,) = removed(mirror, "n1", facts=facts).nodes
     return found.can_go, found.pod, found.why
 
