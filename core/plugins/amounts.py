@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -154,20 +154,17 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
             yield self.usage.text
 
 
+_ADDED_UP: Final = ("bound_elsewhere", "facts", "counts")
+
+
 def merged(decision: Decision, facts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return the facts of all plugins. Of one fact of several the first counts; claims, words, counts add up."""
     found: dict[str, Any] = {}
-    elsewhere: list[BoundElsewhere] = []
-    words: list[str] = []
-    counts: list[Counts] = []
     for name, fact in facts:
-        if name == "bound_elsewhere":
-            elsewhere += fact
-        elif name == "facts":
-            words += fact
-        elif name == "counts":
-            counts += fact
-        found.setdefault(name, fact)
+        if name in _ADDED_UP:
+            found[name] = (*found.get(name, ()), *fact)
+        else:
+            found.setdefault(name, fact)
     order = [f"{decision.pod.namespace}/{each.name}" for each in named_claims(decision.pod)]
-    claims = sorted(elsewhere, key=lambda each: order.index(each.claim))
-    return {**found, "bound_elsewhere": claims, "facts": (*words,), "counts": (*counts,)}
+    found["bound_elsewhere"] = sorted(found.get("bound_elsewhere", ()), key=lambda each: order.index(each.claim))
+    return found
