@@ -12,7 +12,7 @@ from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, labelled, paragraphs, styled, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import chance_text, rejected_text
-from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, printed_response
+from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, printed_response, question_of
 from app.commands.what_if.source import clear_question_errors, question_settings
 from app.simulation.chosen_nodes import QuestionError
 from app.simulation.questions import MAX_ADDED, CapacityQuestion
@@ -69,16 +69,8 @@ def capacity_command(**options: Unpack[Options]) -> None:
 def _question(options: Options) -> CapacityQuestion:
     """Return the question. Raises QuestionError, and UsageError with the option."""
     texts = [one_manifest(f"-f {each}", read_manifests("-f", each)) for each in options["file"]]
-    return CapacityQuestion(
-        of=[*options["of"]],
-        namespace=options["namespace"],
-        manifests=[*map(msgspec.Raw, texts)],
-        replicas=options["replicas"],
-        mix=_shares(options["mix"]),
-        add_node_like=options["add_node_like"],
-        in_zone=options["in_zone"],
-        orders=options["orders"],
-    )
+    mix = _shares(options["mix"])
+    return question_of(CapacityQuestion, {**options, "mix": mix}, manifests=[*map(msgspec.Raw, texts)])
 
 
 def _shares(text: str) -> list[int]:

@@ -10,7 +10,7 @@ from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import places_text, without_place_text
-from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, dry_run_create_option, printed_response
+from app.commands.what_if.response import OPTIONS_OF_MOVES, QuestionOptions, printed_response, question_of
 from app.commands.what_if.source import NODES_OPTIONS, NodesSource, question_settings
 from app.simulation.questions import DrainQuestion, Flag
 from app.simulation.responses import DrainResponse
@@ -39,8 +39,7 @@ class Options(NodesSource, QuestionOptions):
 @click.option(IGNORE_DAEMON_SETS, is_flag=True, help="As kubectl: leave the pods of DaemonSets.")
 @click.option(DELETE_LOCAL_DATA, is_flag=True, help="As kubectl: also evict pods with emptyDir volumes.")
 @click.option(FORCE, is_flag=True, help="As kubectl: also evict pods without a controller.")
-@dry_run_create_option
-@with_options(QUESTION_OPTIONS)
+@with_options(OPTIONS_OF_MOVES)
 def drain_command(**options: Unpack[Options]) -> None:
     """Print what `kubectl drain` would refuse and evict, and where the pods would go. Nothing is changed.
 
@@ -48,13 +47,8 @@ def drain_command(**options: Unpack[Options]) -> None:
     (--server), or lists the cluster of a kubeconfig. Ends with 0 if kubectl refuses nothing, each pod is evicted, and
     all that come again find a place; 1 if not; 2 for errors.
     """
-    question = DrainQuestion(
-        nodes=[*options["nodes"]],
-        selector=options["selector"],
-        zone=options["zone"],
-        flags=[flag for name, flag in _FLAGS.items() if options[name]],  # type: ignore[literal-required]  # keys of it
-        orders=options["orders"],
-    )
+    flags = [flag for name, flag in _FLAGS.items() if options[name]]  # type: ignore[literal-required]  # keys of it
+    question = question_of(DrainQuestion, options, flags=flags)
     response = printed_response(options, question, "Draining", DrainResponse, drain_text)
     sys.exit(EXIT_OK if response.ok else EXIT_NO)
 

@@ -10,7 +10,7 @@ from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import without_place_text
-from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, dry_run_create_option, printed_response
+from app.commands.what_if.response import OPTIONS_OF_MOVES, QuestionOptions, printed_response, question_of
 from app.commands.what_if.source import question_settings
 from app.simulation.questions import LossQuestion
 from app.simulation.responses import DomainResponse, LossResponse
@@ -42,8 +42,7 @@ class Options(QuestionOptions):
 )
 @click.option("--only", multiple=True, metavar="VALUE", help="Only this zone, or value. Can be repeated.")
 @click.option("--strict", is_flag=True, help="End with 1 if the cluster does not survive one of the losses.")
-@dry_run_create_option
-@with_options(QUESTION_OPTIONS)
+@with_options(OPTIONS_OF_MOVES)
 def loss_command(**options: Unpack[Options]) -> None:
     """Print which zone can fail: what its workloads keep, and which of its pods find no place elsewhere.
 
@@ -51,8 +50,7 @@ def loss_command(**options: Unpack[Options]) -> None:
     running service (--server), or lists the cluster of a kubeconfig. Ends with 0; with --strict, 1 if some pod finds no
     place after some loss; 2 for errors.
     """
-    question = LossQuestion(by=options["by"], only=[*options["only"]], orders=options["orders"])
-    response = printed_response(options, question, "Placing", LossResponse, loss_text)
+    response = printed_response(options, question_of(LossQuestion, options), "Placing", LossResponse, loss_text)
     sys.exit(EXIT_NO if options["strict"] and not response.survived else EXIT_OK)
 
 

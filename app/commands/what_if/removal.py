@@ -11,7 +11,7 @@ from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, paragraphs, styled, table, wrapped
 from app.commands.what_if.assumed_text import assumed_text
 from app.commands.what_if.moves_text import chance_text, rejected_text
-from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, dry_run_create_option, printed_response
+from app.commands.what_if.response import OPTIONS_OF_MOVES, QuestionOptions, printed_response, question_of
 from app.commands.what_if.source import NODES_OPTIONS, NodesSource, question_settings
 from app.simulation.questions import RemovalQuestion
 from app.simulation.responses import RemovalResponse
@@ -39,8 +39,7 @@ class Options(NodesSource, QuestionOptions):
     show_default=True,
     help="How many nodes the search for a set that can go together tries; 0: none.",
 )
-@dry_run_create_option
-@with_options(QUESTION_OPTIONS)
+@with_options(OPTIONS_OF_MOVES)
 def removal_command(**options: Unpack[Options]) -> None:
     """Print which nodes could go, with all their pods placed elsewhere, and what is in the way of the others.
 
@@ -49,13 +48,7 @@ def removal_command(**options: Unpack[Options]) -> None:
     kubeconfig. Ends with 0 if each chosen node could go in every order, or without a choice any node; 1 if not; 2 for
     errors.
     """
-    question = RemovalQuestion(
-        nodes=[*options["nodes"]],
-        selector=options["selector"],
-        zone=options["zone"],
-        tries=options["tries"],
-        orders=options["orders"],
-    )
+    question = question_of(RemovalQuestion, options)
     response = printed_response(options, question, "Removing", RemovalResponse, removal_text)
     can_go = [each.can_go for each in response.nodes]
     sys.exit(EXIT_OK if (all(can_go) if question.has_chosen else any(can_go)) else EXIT_NO)

@@ -6,9 +6,9 @@ nothing, but it needs the right to create pods, calls webhooks, and stands in th
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Final, NotRequired, Protocol, TypeVar
+from typing import Any, ClassVar, Final, NotRequired, Protocol, TypeVar
 
 import click
 
@@ -22,11 +22,12 @@ from app.commands.what_if.source import OF_ITS_OWN_CLUSTER, QuestionSource, clea
 from app.process.json_text import decode, encode
 from app.settings.limits import DEFAULTS
 from app.simulation.dry_runs import DryRuns
-from app.simulation.questions import MAX_ORDERS, QuestionCluster, Running
+from app.simulation.questions import MAX_ORDERS, Question, QuestionCluster, Running
 from core.events import Kind
 from core.simulation.placing import finished
 
 Result = TypeVar("Result")
+Query = TypeVar("Query", bound=Question)
 QUESTION_OPTIONS: Final = (
     click.option(
         "--orders",
@@ -41,12 +42,16 @@ QUESTION_OPTIONS: Final = (
     click.option("--server", "url", metavar="URL", help="Ask a running service, by its admin port."),
     *ACCESS_OPTIONS[1:],
 )
-dry_run_create_option: Final = click.option(
-    "--dry-run-create",
-    is_flag=True,
-    help="Ask the API server to create the pods that come again, with dryRun=All: nothing is stored. It adds what"
-    " webhooks, policies and LimitRanges add. Needs the right to create pods.",
+OPTIONS_OF_MOVES: Final = (
+    click.option(
+        "--dry-run-create",
+        is_flag=True,
+        help="Ask the API server to create the pods that come again, with dryRun=All: nothing is stored. It adds what"
+        " webhooks, policies and LimitRanges add. Needs the right to create pods.",
+    ),
+    *QUESTION_OPTIONS,
 )
+"""Of questions after which pods come again."""
 _PATIENCE: Final = DEFAULTS.question_seconds + 60.0
 _UPDATE: Final = 200  # steps
 
@@ -66,6 +71,11 @@ class _Question(Protocol[Result]):
     def check(self) -> None: ...
 
     def ask(self, cluster: QuestionCluster) -> Running[Result]: ...
+
+
+def question_of(kind: type[Query], options: Mapping[str, Any], **others: object) -> Query:
+    """Return the question of a kind whose fields are the options of their names. `others` are fields that are not."""
+    return kind(**{name: options[name] for name in kind.__struct_fields__ if name in options}, **others)
 
 
 def printed_response(
