@@ -51,12 +51,13 @@ def _refuse_misplaced(chosen: Sequence[AreaFault]) -> None:
     texts = sources(ROOT)
     for _, fault in chosen:
         planted(texts, fault)
-        first_tests(ROOT, fault)
+        first_tests(ROOT, texts, fault)
 
 
 def _failing_without_fault(chosen: Sequence[AreaFault], timeout: float) -> str:
     """Return failures of the first tests in a tree without faults. They would count as finding every fault."""
-    tests = sorted({test for _, fault in chosen for test in first_tests(ROOT, fault)})
+    texts = sources(ROOT)
+    tests = sorted({test for _, fault in chosen for test in first_tests(ROOT, texts, fault)})
     return first_failure(ROOT, None, Stage("control", tests, timeout * len(tests)))
 
 

@@ -25,9 +25,10 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     old: str
     """A text that occurs once in all of app/ and core/."""
     new: str
-    tests: Sequence[str]
+    tests: Sequence[str] = ()
     """The tests to run first: directories from the root of the tree (`tests/core/mirror`), and test files by the end of
-    their path (`test_admission.py`, `interpodaffinity/test_plugin.py`, `test_explain*.py`), because they may move."""
+    their path (`test_admission.py`, `interpodaffinity/test_plugin.py`, `test_explain*.py`), because they may move.
+    Empty: those of the module that has the text, so for `app/feeds/stream.py` the files `test_stream*.py` beside it."""
 
 
 def sources(tree: Path) -> dict[Path, str]:
@@ -50,9 +51,14 @@ def plant(tree: Path, fault: Fault) -> None:
     file.write_text(text, "utf-8")
 
 
-def first_tests(tree: Path, fault: Fault) -> list[str]:
+def first_tests(tree: Path, texts: Mapping[Path, str], fault: Fault) -> list[str]:
     """Return the paths of the fault's tests, from the root of the tree. Raises MisplacedFaultError."""
-    return [path for test in fault.tests for path in _paths_of(tree, fault, test)]
+    tests = fault.tests
+    if not tests:
+        module = planted(texts, fault)[0].relative_to(tree)
+        tests = [f"tests/{module.parent}/test_{module.stem}{more}.py" for more in ("", "_*")]
+        tests = [each for each in tests if [*tree.glob(each)]] or tests
+    return [path for test in tests for path in _paths_of(tree, fault, test)]
 
 
 def _paths_of(tree: Path, fault: Fault, test: str) -> list[str]:

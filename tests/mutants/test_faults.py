@@ -20,8 +20,9 @@ def test_every_fault_stands_in_one_place_and_leaves_valid_python() -> None:
 
 
 def test_the_tests_of_every_fault_are_there() -> None:
+    texts = sources(ROOT)
     for fault in ALL:
-        assert first_tests(ROOT, fault)  # raises for a missing test
+        assert first_tests(ROOT, texts, fault)  # raises for a missing test
 
 
 def test_every_fault_changes_something_under_its_own_name_and_every_area_has_faults() -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from tests.mutants.fault import Fault, first_tests, plant
+from tests.mutants.fault import Fault, first_tests, plant, sources
 
 WHOLE_SUITE: Final = "-n auto --dist worksteal"
 """The arguments of pytest in `make test`."""
@@ -53,7 +53,7 @@ class Result(msgspec.Struct, frozen=True):
 def judge(root: Path, area: str, fault: Fault, more: Sequence[Stage], timeout: float) -> Result:
     """Run the fault's own tests, then what more there is, until a test fails."""
     began = monotonic()
-    for stage in (Stage("first", first_tests(root, fault), timeout), *more):
+    for stage in (Stage("first", first_tests(root, sources(root), fault), timeout), *more):
         by = first_failure(root, fault, stage)
         if by and by != "timeout" and stage.name != "first" and _fails_without_fault(root, by, timeout):
             break  # what the rest of the suite would find is not known: somebody has to look

@@ -10,35 +10,30 @@ FAULTS: Final = (
         breaks="A toleration without an operator tolerates nothing but by its own name.",
         old='wire.operator or "Equal"',
         new='wire.operator or "Exists"',
-        tests=("test_decode_placement.py",),
     ),
     Fault(
         id="node-taints-honored-by-default",
         breaks="A topology spread constraint without nodeTaintsPolicy leaves tainted nodes out.",
         old="node_taints_policy=IGNORE if wire.node_taints_policy is None else wire.node_taints_policy,",
         new="node_taints_policy=HONOR if wire.node_taints_policy is None else wire.node_taints_policy,",
-        tests=("test_decode_placement.py",),
     ),
     Fault(
         id="namespace-selector-with-the-own-namespace",
         breaks="A term with a namespaceSelector reaches the pod's own namespace as well.",
         old="    if not namespaces and term.namespace_selector is None:",
         new="    if not namespaces:",
-        tests=("test_decode_placement.py",),
     ),
     Fault(
         id="ports-of-init-containers-taken",
         breaks="Host ports of init containers that have ended count as taken.",
         old='taken += ports if each.restart_policy == "Always" else []',
         new="taken += ports",
-        tests=("test_decode_containers.py",),
     ),
     Fault(
         id="last-image-of-a-name-counts",
         breaks="Of several images of one name the size of the last counts.",
         old="            sizes.setdefault(intern(name), _shared_size(image.size_bytes or 0))",
         new="            sizes[intern(name)] = _shared_size(image.size_bytes or 0)",
-        tests=("test_decode_node.py",),
     ),
     Fault(
         id="disrupted-pods-dropped",
@@ -52,14 +47,12 @@ FAULTS: Final = (
         breaks="A CSI driver that allows no volume on a node is taken to allow any number.",
         old="if driver.allocatable is not None and driver.allocatable.count is not None",
         new="if driver.allocatable is not None and driver.allocatable.count",
-        tests=("test_decode_storage.py",),
     ),
     Fault(
         id="any-terminating-pod-was-preempted",
         breaks="A pod that terminates for another reason makes its preemptor wait.",
         old='return condition.status == "True" and condition.reason == "PreemptionByScheduler"',
         new='return condition.status == "True"',
-        tests=("test_decode_pod.py",),
     ),
     Fault(
         id="workload-of-1.35-is-no-group",
@@ -73,7 +66,6 @@ FAULTS: Final = (
         breaks="Preferred anti-affinity is read from podAffinity.",
         old='"preferredAntiAffinityTerms", f"podAntiAffinity.{_PREFERRED}", lambda: _preferred(namespace, repel)',
         new='"preferredAntiAffinityTerms", f"podAntiAffinity.{_PREFERRED}", lambda: _preferred(namespace, attract)',
-        tests=("test_decode_placement.py",),
     ),
     Fault(
         id="judged-field-that-no-decoder-reads",

@@ -17,28 +17,24 @@ FAULTS: Final = (
         breaks="The score of devices ranks nodes for a scheduler without the plugin of devices.",
         old="if not self._schedulers.have(pod.scheduler_name) or devices.unsupported(mirror.rules):",
         new="if devices.unsupported(mirror.rules):",
-        tests=_RANKING,
     ),
     Fault(
         id="nodes-ranked-by-devices-of-other-gates",
         breaks="The score of devices ranks nodes where kube-scheduler allocates by an allocator that was not compared.",
         old="if not self._schedulers.have(pod.scheduler_name) or devices.unsupported(mirror.rules):",
         new="if not self._schedulers.have(pod.scheduler_name):",
-        tests=_RANKING,
     ),
     Fault(
         id="nodes-ranked-by-devices-that-are-not-synced",
         breaks="Nodes whose ResourceSlices are not in the mirror yet lose against others.",
         old="return not devices.reads_to_score(mirror, pod, missing)",
         new="return True",
-        tests=_RANKING,
     ),
     Fault(
         id="node-that-was-not-judged-scored",
         breaks="A node whose devices could not be judged gets the score 0, and all others win against it.",
         old="return None if self._devices.undecided(state) else found",
         new="return found",
-        tests=_RANKING,
     ),
     Fault(
         id="score-of-a-node-that-was-not-judged-explained",
@@ -87,7 +83,6 @@ FAULTS: Final = (
         breaks="Devices that were allocated later still count as free in scores by resources.",
         old="        if matching.use != use:",
         new="        if matching.use < 0:",
-        tests=("test_totals.py",),
     ),
     Fault(
         id="devices-of-a-changed-slice-counted",
@@ -201,7 +196,6 @@ FAULTS: Final = (
         breaks="A node is alike to those to which it was before a device of it was taken.",
         old="        for slot in slots[read_at[slots] < changed_at[slots]].tolist():",
         new="        for slot in slots[read_at[slots] == 0].tolist():",
-        tests=_ALIKE,
     ),
     Fault(
         id="numbers-of-a-pool-read-once",
@@ -257,7 +251,6 @@ FAULTS: Final = (
         breaks="A selector with all() of a domain is evaluated once for devices with different attributes.",
         old=r"([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()|",
         new="([A-Za-z_][A-Za-z0-9_]*)|",
-        tests=("test_matching.py",),
     ),
     Fault(
         id="shareable-told-in-135",

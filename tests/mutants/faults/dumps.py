@@ -24,7 +24,6 @@ FAULTS: Final = (
         breaks="A dump that says that there is no claim leaves the volume rules unjudged.",
         old="    if not items and item_kind in RESOURCE_OF:\n",
         new="    if False:\n",
-        tests=("test_dump_text.py",),
     ),
     Fault(
         id="claim-that-was-not-found-may-be-there",
@@ -66,14 +65,12 @@ FAULTS: Final = (
         breaks="YAML of two commands in one file is one mapping, whose last list counts.",
         old='        texts = views_of_documents(_separated(b"".join(_without_logs(text))))\n',
         new='        texts = views_of_documents(b"".join(_without_logs(text)))\n',
-        tests=("test_dump_text.py",),
     ),
     Fault(
         id="member-of-an-export-dropped",
         breaks="Objects of an export in a member that is not known are dropped without a word.",
         old='        if bytes(value)[:1] == b"[" or name in _OF_EXPORT:\n',
         new="        if name in _OF_EXPORT:\n",
-        tests=("test_dump_text.py",),
     ),
     Fault(
         id="gzip-read-whole",

@@ -10,7 +10,6 @@ FAULTS: Final = (
         breaks="The first question about a cluster that was read after the start raises an error.",
         old="            self.validities.grow(self._mirror.nodes.extent)\n",
         new="",
-        tests=("equivalence/test_cache.py",),
     ),
     Fault(
         id="plugins-get-no-demand",
@@ -101,7 +100,6 @@ FAULTS: Final = (
         breaks="A decision that leaves the score of its node as it was takes the node for worse than the others.",
         old="            if is_best is not (total == self.highest):",
         new="            if is_best or total == self.highest:",
-        tests=("test_ranking.py",),
     ),
     Fault(
         id="text-of-a-refusal-is-free",
@@ -115,21 +113,18 @@ FAULTS: Final = (
         breaks="A pod is of the class of another although its claims, or the Services that select it, are others.",
         old="            if entry is None or entry.key.bound != bound:",
         new="            if entry is None:",
-        tests=("test_cache.py",),
     ),
     Fault(
         id="claims-of-a-class-looked-up-once",
         breaks="A pod whose Service or claim changed since then keeps the class of pods with the earlier one.",
         old="        if entry is None or entry.bound_at != others_at:",
         new="        if entry is None or entry.bound_at < 0:",
-        tests=("test_cache.py",),
     ),
     Fault(
         id="class-does-not-keep-the-fields-of-its-pod",
         breaks="A pod is of the class of one that is gone, because its fields are where the other's were.",
         old="entry.read, entry.objects = read, objects",
         new="entry.objects = objects",
-        tests=("test_cache.py",),
     ),
     Fault(
         id="pod-that-a-plugin-knows-in-a-class",
@@ -157,7 +152,6 @@ FAULTS: Final = (
         breaks="Results of an evicted class go on being used, and are not counted in the size of the cache.",
         old="        self._of_objects.pop(entry.objects, None)\n        self.nbytes",
         new="        self.nbytes",
-        tests=("test_cache.py",),
     ),
     Fault(
         id="ranking-of-other-nodes",
@@ -178,14 +172,12 @@ FAULTS: Final = (
         breaks="What PreFilter said before an event is used for the cells that the event made invalid.",
         old="        if self._prepared_at != now:  # a state",
         new="        if self._prepared_at == NEVER:  # a state",
-        tests=("test_cached_evaluation.py",),
     ),
     Fault(
         id="error-for-all-nodes-kept",
         breaks="An error of PreFilter, which may be gone by the next request, is kept for the class.",
         old="        if status.code is not Code.ERROR:  # an error may not occur again at the next request\n    ",
         new="        if True:\n    ",
-        tests=("test_cached_evaluation.py",),
     ),
     Fault(
         id="error-of-a-node-kept",
@@ -199,7 +191,6 @@ FAULTS: Final = (
         breaks="Pods with ephemeral volumes, each with claims of its own, are of one class.",
         old="        return (self._identity(mirror, pod), *[",
         new="        return (None, *[",
-        tests=("equivalence/test_classes.py",),
     ),
     Fault(
         id="cleared-cache-keeps-its-weight",
@@ -213,14 +204,12 @@ FAULTS: Final = (
         breaks="A class goes in the order in which classes came, however often it is asked about.",
         old="            self._entries.move_to_end(entry.key)\n",
         new="            pass\n",
-        tests=("equivalence/test_cache.py",),
     ),
     Fault(
         id="low-score-taken-for-a-miss",
         breaks="Scores near the lowest of their width are read as reasons for a miss, and never hit.",
         old="if lowest >= least + len(Miss) and highest <= most)",
         new="if lowest >= least and highest <= most)",
-        tests=("equivalence/test_rows.py",),
     ),
     Fault(
         id="shadow-share-rounded-down",

@@ -17,14 +17,12 @@ FAULTS: Final = (
         breaks="One decision less about a pod is kept than it says.",
         old="        if len(numbers) > MAX_OF_A_POD:",
         new="        if len(numbers) >= MAX_OF_A_POD:",
-        tests=("test_decisions.py",),
     ),
     Fault(
         id="dropped-decisions-keep-their-weight",
         breaks="Fewer and fewer decisions are kept, as the bytes of dropped ones still count.",
         old="        self._bytes -= _weight(decision)\n        numbers = self._of_pod[decision.uid]",
         new="        numbers = self._of_pod[decision.uid]",
-        tests=("test_decisions.py",),
     ),
     Fault(
         id="cells-told-of-a-supposed-state",
@@ -38,21 +36,18 @@ FAULTS: Final = (
         breaks="A claim that is made of a template is not the pod's, so the pod cannot use it.",
         old='owner = {"kind": "Pod", "name": name, "uid": f"{namespace}/{name}", "controller": True}\n    templates',
         new='owner = {"kind": "Pod", "name": name, "uid": "", "controller": True}\n    templates',
-        tests=("test_made_claims.py",),
     ),
     Fault(
         id="request-of-a-manifest-without-a-count",
         breaks="A request of a manifest that does not say how many devices it needs, needs none.",
         old='        found["exactly"] = _counted(member(request, "exactly"))\n',
         new='        found["exactly"] = member(request, "exactly")\n',
-        tests=("test_made_claims.py",),
     ),
     Fault(
         id="claim-without-a-template-never-made",
         breaks="A pod of a manifest whose template is unknown waits for a claim, instead of being judged without it.",
         old='    if len(known) < len(elements(spec, "resourceClaims")):\n',
         new="    if not spec:\n",
-        tests=("test_made_claims.py",),
     ),
     Fault(
         id="slice-of-an-unknown-node-supposed",
@@ -80,7 +75,6 @@ FAULTS: Final = (
         breaks="The limits of init containers do not become requests.",
         old='    yield from elements(spec, "initContainers")\n',
         new="",
-        tests=("test_stored_pod.py",),
     ),
     Fault(
         id="workload-ref-of-a-later-release",
@@ -94,21 +88,18 @@ FAULTS: Final = (
         breaks="A pod of `kubectl get` is completed as if it were new.",
         old='    return bool(member(pod, "metadata").get("uid"))',
         new='    return bool(member(pod, "metadata").get("resourceVersion"))',
-        tests=("test_stored_pod.py",),
     ),
     Fault(
         id="mismatch-keys-select",
         breaks="mismatchLabelKeys of an affinity term select what they should exclude.",
         old='("mismatchLabelKeys", "NotIn")',
         new='("mismatchLabelKeys", "In")',
-        tests=("test_stored_pod.py",),
     ),
     Fault(
         id="limit-range-of-every-namespace",
         breaks="A LimitRange gives requests to pods of other namespaces.",
         old='[each for each in ranges if (member(each, "metadata").get("namespace") or "default") == namespace]',
         new="[*ranges]",
-        tests=("test_stored_pod.py",),
     ),
     Fault(
         id="limit-range-of-whole-pods",
@@ -143,14 +134,12 @@ FAULTS: Final = (
         breaks="A manifest with a nodeSelector in a container is explained as if it had none, without a word.",
         old="for place, of, each in spec for name in each if name not in FIELDS[of])",
         new="for place, of, each in spec for name in each if of not in FIELDS)",
-        tests=("test_valid_pod.py",),
     ),
     Fault(
         id="extended-resources-below-their-limit",
         breaks="A request of an extended resource may be less than its limit.",
         old="(amount > limit or (amount < limit and not is_native))",
         new="amount > limit",
-        tests=("test_valid_pod.py",),
     ),
     Fault(
         id="absent-class-is-no-error",
@@ -227,14 +216,12 @@ FAULTS: Final = (
         breaks="Of several pods of one name the first is explained, without a word.",
         old="    if len(pods) > 1:\n        names = {",
         new="    if len(pods) > 2:\n        names = {",
-        tests=("test_known_pods.py",),
     ),
     Fault(
         id="shared-copy-never-released",
         breaks="A copy of the whole mirror stays in memory after its second.",
         old="        if self._copy is copy:\n            self._copy = None\n",
         new="        if self._copy is not copy:\n            self._copy = None\n",
-        tests=("test_responses.py",),
     ),
     Fault(
         id="remedies-of-a-bound-pod",
@@ -276,7 +263,6 @@ FAULTS: Final = (
         breaks="A rule that rejects every node is told to exclude another one.",
         old='    if any(each.rejected.all() for each in rules):\n        return ""\n',
         new="",
-        tests=("test_exclusion.py",),
     ),
     Fault(
         id="deleted-pod-explained-as-if-waiting",

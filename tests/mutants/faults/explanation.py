@@ -94,7 +94,6 @@ FAULTS: Final = (
         breaks="An owner is scaled down though it would delete its pod without a node first.",
         old="            first = not siblings.waiting and self._started_as_others(gone)\n",
         new="            first = self._started_as_others(gone)\n",
-        tests=("explaining/test_owners.py",),
     ),
     Fault(
         id="preempts-although-it-preempted-nothing",
@@ -157,7 +156,6 @@ FAULTS: Final = (
         breaks="It is told to delete a Job's pod, which gets no change of the immutable template.",
         old='    return "make its Job again: the template cannot be changed" if owner.kind == "Job" else ""\n',
         new='    return ""\n',
-        tests=("explaining/test_owners.py",),
     ),
     Fault(
         id="new-node-without-its-daemons",
@@ -178,7 +176,6 @@ FAULTS: Final = (
         breaks="A label with one letter in place of another is taken for a typo, such as gpu and cpu.",
         old="    return left[1:] == right[1:] and (left[0] in around or right[0] in around)\n",
         new="    return left[1:] == right[1:]\n",
-        tests=("explaining/test_typos.py",),
     ),
     Fault(
         id="labelled-before-asked-otherwise",

@@ -75,21 +75,18 @@ FAULTS: Final = (
         breaks="Gangs that fit nowhere take all of the process.",
         old="        ledger.charge(unit.group.key, spent, part.now)",
         new="        ledger.charge(unit.group.key, 0.0, part.now)",
-        tests=_TRIALS,
     ),
     Fault(
         id="failures-of-a-namespace-do-not-matter",
         breaks="Gangs of a namespace that fail keep those of others waiting.",
         old="return not unit.has_hope, used - of_present, unit.order",
         new="return not unit.has_hope, 0.0, unit.order",
-        tests=_TRIALS,
     ),
     Fault(
         id="any-change-of-a-node-is-hope",
         breaks="A gang that fits nowhere is tried again after every change of the cluster.",
         old="            unit.has_hope = self._placer.may_fit_now(unit.shortfall, stop.generation)",
         new="            unit.has_hope = bool(stop.generation)",
-        tests=_TRIALS,
     ),
     Fault(
         id="a-changed-node-is-no-hope",
@@ -124,7 +121,6 @@ FAULTS: Final = (
         breaks="A gang whose spread a node was in the way of is not tried again when the node goes.",
         old="if stop is None or (stop.version, stop.nodes, stop.others) != now_is or stop.of_nodes:",
         new="if stop is None or (stop.version, now_is[1], stop.others) != now_is or stop.of_nodes:",
-        tests=_TRIALS,
     ),
     Fault(
         id="a-started-gang-gets-one-part-after-a-restart",
@@ -138,21 +134,18 @@ FAULTS: Final = (
         breaks="A gang of many parts waits for ever beside gangs of one part that fail.",
         old="self._later_parts if unit.parts else self._first_parts",
         new="self._later_parts",
-        tests=_TRIALS,
     ),
     Fault(
         id="an-attempt-goes-on-at-requests",
         breaks="Each request for one of 500 members takes a part of the attempt, and single pods wait for that.",
         old="        if unit.attempt is not None and unit is not part.of:",
         new="        if unit.attempt is not None and unit is part:",
-        tests=_TRIALS,
     ),
     Fault(
         id="the-last-reason-is-repeated-though-there-is-hope",
         breaks="A gang that may fit now is refused with its old reason when a member is asked for.",
         old="return unit.shortfall is not None and not unit.has_hope and not is_due",
         new="return unit.shortfall is not None",
-        tests=_TRIALS,
     ),
     Fault(
         id="members-that-are-costly-to-suppose-are-not-bounded",
@@ -166,7 +159,6 @@ FAULTS: Final = (
         breaks="A gang of 500 whose last member has room at last waits for a whole attempt.",
         old="self._placer.begin(gang, failed)",
         new="self._placer.begin(gang)",
-        tests=_TRIALS,
     ),
     Fault(
         id="the-places-of-the-last-attempt-are-the-only-ones",
@@ -201,27 +193,23 @@ FAULTS: Final = (
         breaks="Nodes without the label of a topology key are taken for near to each other.",
         old="    domain_of[alone] = np.arange(len(values), domains)",
         new="    domain_of[alone] = len(values)",
-        tests=("core/mirror/test_node_values.py",),
     ),
     Fault(
         id="waits-for-equally-important-pods",
         breaks="A nominated pod is said to wait for a pod of its own priority, which preemption never takes.",
         old="found |= {(uid, each.uid) for each in terminating if each.priority < pod.priority}",
         new="found |= {(uid, each.uid) for each in terminating if each.priority <= pod.priority}",
-        tests=("core/mirror/test_pending_pods.py",),
     ),
     Fault(
         id="decided-preemptor-still-waits",
         breaks="A pod that was decided for elsewhere is still said to wait for its victims.",
         old="                if uid not in self._pods.rows:\n                    found |=",
         new="                if uid:\n                    found |=",
-        tests=("core/mirror/test_pending_pods.py",),
     ),
     Fault(
         id="gang-forgets-what-came-while-it-was-tried",
         breaks="An object that comes between two parts of an attempt does not have the gang tried again.",
         old="attempt.nodes, unit.others, of_nodes)",
         new="attempt.nodes, self._others.count, of_nodes)",
-        tests=("core/gangs/test_trials.py",),
     ),
 )

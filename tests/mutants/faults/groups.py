@@ -90,7 +90,6 @@ FAULTS: Final = (
         breaks="kube-scheduler has seen a smaller minimum, and what it binds is released.",
         old="self._smallest[key] = min(group.minimum, self._smallest.get(key, group.minimum))",
         new="self._smallest[key] = group.minimum",
-        tests=("core/mirror/test_pending_pods.py",),
     ),
     Fault(
         id="cycles-without-the-feature-gate",
@@ -132,6 +131,5 @@ FAULTS: Final = (
         breaks="One member of a group with disruptionMode all is evicted, and the others run in part.",
         old="return group is not None and group.disrupted_whole",
         new="return False",
-        tests=("core/test_preemption.py",),
     ),
 )

@@ -101,7 +101,6 @@ FAULTS: Final = (
         breaks="A leader that asks for a list while another request interrupts the watch never takes over.",
         old="        if self._step_limit is not None and not self._step_limit.expired():\n",
         new="        if self._step_limit is not None:\n",
-        tests=("test_reflector_sync.py",),
     ),
     Fault(
         id="who-has-not-caught-up-knows-that-all-has-landed",
@@ -136,14 +135,12 @@ FAULTS: Final = (
         breaks="A watch that is late shows an event from before the mark, and bindings after it are missing.",
         old="            if not is_older(self._version or before, version):",
         new="            if self._version != before:",
-        tests=("test_reflector_sync.py",),
     ),
     Fault(
         id="mark-before-the-watch",
         breaks="After a restore of etcd, the watch's version is newer than any mark, so each mark counts as shown.",
         old="        if not is_older(before, version):",
         new="        if not version:",
-        tests=("test_reflector_sync.py",),
     ),
     Fault(
         id="marks-are-alike",

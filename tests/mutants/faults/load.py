@@ -17,7 +17,6 @@ FAULTS: Final = (
         breaks="Plugins judge nodes by a measurement that is hours old.",
         old="usable = metrics is not None and not metrics.too_old",
         new="usable = metrics is not None",
-        tests=("core/mirror/test_node_values.py",),
     ),
     Fault(
         id="packing-by-what-is-allocatable",
@@ -38,6 +37,5 @@ FAULTS: Final = (
         breaks="A metrics API that is not installed fills the log.",
         old="        if text == self._problem:\n            return\n        self._problem = text\n        hint",
         new="        self._problem = text\n        hint",
-        tests=("app/feeds/test_usage_feed.py",),
     ),
 )

@@ -17,35 +17,30 @@ FAULTS: Final = (
         breaks="An assumed pod expires a TTL after its assumption, however long its binding took.",
         old="deadline = now + max(self._ttl, wait)",
         new="deadline = known.assumed_at + max(self._ttl, wait)",
-        tests=("core/mirror/test_placement.py",),
     ),
     Fault(
         id="expires-at-the-deadline-itself",
         breaks="An assumed pod expires at its deadline, the last moment at which it must not.",
         old="            if now <= assumed.deadline:",
         new="            if now < assumed.deadline:",
-        tests=("core/mirror/test_placement.py",),
     ),
     Fault(
         id="later-deadlines-forgotten",
         breaks="After one assumed pod has expired, the others expire only once another binding is finished.",
         old="        self._earliest = earliest\n",
         new="        self._earliest = inf\n",
-        tests=("core/mirror/test_placement.py",),
     ),
     Fault(
         id="a-column-in-use-made-again",
         breaks="Each class that spreads pods has a column of its own for a label whose column was dropped.",
         old="            self._in_use.update(more)\n",
         new="",
-        tests=("core/mirror/test_label_columns.py",),
     ),
     Fault(
         id="a-dropped-column-in-use-does-not-follow",
         breaks="A column that was dropped, but that a class still uses, has the labels of before.",
         old="            known = self._in_use.get(key)\n",
         new="            known = self._columns.get(key)\n",
-        tests=("core/mirror/test_label_columns.py",),
     ),
     Fault(
         id="csi-node-change-has-no-slot",
@@ -59,14 +54,12 @@ FAULTS: Final = (
         breaks="A pod whose QoS class alone changes keeps its requests in the figures of the class before.",
         old="if known.requests != pod.requests or known.best_effort != pod.best_effort:",
         new="if known.requests != pod.requests:",
-        tests=("core/mirror/test_placement.py",),
     ),
     Fault(
         id="relabelled-pod-not-recounted",
         breaks="A pod whose labels change is still counted by the terms that selected the labels before.",
         old="        and known.labels == pod.labels\n",
         new="",
-        tests=("core/mirror/test_placement.py",),
     ),
     Fault(
         id="waiting-pods-not-told-with-their-node",
@@ -97,7 +90,6 @@ FAULTS: Final = (
         breaks="Two sets of affinity terms have the same number, so that pods are named for terms of others.",
         old="            self._free_numbers.append(term_set.number)\n",
         new="",
-        tests=("test_affinity_counts.py",),
     ),
     Fault(
         id="column-in-use-counts-as-unused",
@@ -111,14 +103,12 @@ FAULTS: Final = (
         breaks="Where a term has counted pods in more than 256 domains, the number of domains never falls.",
         old="self.nonzero += (before + delta != 0) - (before != 0)",
         new="self.nonzero += before == 0",
-        tests=("core/mirror/test_topology.py",),
     ),
     Fault(
         id="namespace-label-has-to-move-all-terms",
         breaks="A label of a Namespace that changes one of several terms leaves their common counter as it was.",
         old=("            if any(\n                namespace_is_selected(matcher, name, before) != "),
         new=("            if all(\n                namespace_is_selected(matcher, name, before) != "),
-        tests=("test_affinity_counts.py",),
     ),
     Fault(
         id="recount-keeps-the-version",
@@ -139,7 +129,6 @@ FAULTS: Final = (
         breaks="An evaluation that takes exactly the work that is allowed is refused.",
         old="if self.limit is not None and self.spent > self.limit:",
         new="if self.limit is not None and self.spent >= self.limit:",
-        tests=("core/mirror/test_work.py",),
     ),
     Fault(
         id="empty-budget-selector-covers-all",
@@ -153,7 +142,6 @@ FAULTS: Final = (
         breaks="A node that changes while all nodes are copied in steps stays as it was in the copy.",
         old="            yield from names\n            self.generation = generation\n",
         new="            yield from names\n            self.generation = known.latest\n",
-        tests=("test_cluster_figures.py",),
     ),
     Fault(
         id="undone-in-the-order-of-supposing",
@@ -188,7 +176,6 @@ FAULTS: Final = (
         breaks="A pod that is gone counts as a sibling, and keeps an ordinal of a StatefulSet.",
         old="for row in rows if self.rows.get(self.pods[row].uid) == row]",
         new="for row in rows]",
-        tests=("core/mirror/test_pod_columns.py",),
     ),
     Fault(
         id="placed-pod-still-waits",

@@ -61,6 +61,5 @@ FAULTS: Final = (
         breaks="The dry run of preemption evicts too few pods where another pod is nominated for the node.",
         old="return self._checks.failure_with(position, self._nominated[position]) or self._checks.failure(position)",
         new="return self._checks.failure(position)",
-        tests=("core/test_preemption.py",),
     ),
 )

@@ -45,14 +45,12 @@ FAULTS: Final = (
         breaks="A toleration without a key tolerates only taints whose effect it names.",
         old='            for effect in (taint.effect, ""):\n',
         new='            for effect in (taint.effect, "") if key else (taint.effect,):\n',
-        tests=("objects/test_pod.py",),
     ),
     Fault(
         id="port-on-all-addresses-not-seen",
         breaks="A port on one address is let beside the same port on all addresses.",
         old="for ip in (ALL_ADDRESSES, *ips))",
         new="for ip in ips)",
-        tests=("test_nodeports.py",),
     ),
     Fault(
         id="port-free-when-the-first-user-goes",
@@ -87,14 +85,12 @@ FAULTS: Final = (
         breaks="A resource with the score 0 has its weight in RequestedToCapacityRatio.",
         old="weight = (each.offered & (score > 0)) * np.int64(each.weight)",
         new="weight = (each.offered & (score >= 0)) * np.int64(each.weight)",
-        tests=("noderesources/test_strategies.py",),
     ),
     Fault(
         id="sidecars-not-held-by-init-containers",
         breaks="What an init container needs is not added to the sidecars that were started before it.",
         old="limited = {name: amount + sidecars.get(name, 0) for name, amount in requests.items()}",
         new="limited = {name: amount for name, amount in requests.items()}",
-        tests=("test_pod_requests.py",),
     ),
     Fault(
         id="skew-of-one-less-allowed",
@@ -163,21 +159,18 @@ FAULTS: Final = (
         breaks="An amount between two units is taken for the lower one.",
         old="magnitude = -(-abs(amount) // divisor)",
         new="magnitude = abs(amount) // divisor",
-        tests=("objects/test_quantity.py",),
     ),
     Fault(
         id="overflow-counted-as-the-largest",
         breaks="A request of 50E counts as the largest amount, where kube-scheduler counts 0.",
         old="thousands in _UNCHECKED else 0",
         new="thousands in _UNCHECKED else MAX_INT64",
-        tests=("objects/test_quantity.py",),
     ),
     Fault(
         id="reading-disks-conflict",
         breaks="Two pods of a node that only read the same disk are kept apart.",
         old="                if not disk.read_only:\n                    slots.update(",
         new="                if True:\n                    slots.update(",
-        tests=("test_volumerestrictions.py",),
     ),
     Fault(
         id="waiting-volume-zone-not-an-event",
@@ -191,7 +184,6 @@ FAULTS: Final = (
         breaks="An image counts for less than it is spread over the nodes.",
         old="                spread = states.holders[name] / states.total\n",
         new="                spread = (states.holders[name] - 1) / states.total\n",
-        tests=("test_imagelocality.py",),
     ),
     Fault(
         id="resource-left-to-devices-of-nobody",

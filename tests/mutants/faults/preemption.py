@@ -10,42 +10,36 @@ FAULTS: Final = (
         breaks="Many victims of a negative priority do less harm than few.",
         old="lambda victims: sum(pod.priority - _LOWEST_PRIORITY for pod in victims.pods),",
         new="lambda victims: sum(pod.priority for pod in victims.pods),",
-        tests=("core/test_preemption.py",),
     ),
     Fault(
         id="oldest-victims-preferred",
         breaks="Of equal candidates, the node whose victims have run for longest is chosen.",
         old="latest = max((earliest_start_time(candidates[name].pods)",
         new="latest = min((earliest_start_time(candidates[name].pods)",
-        tests=("core/test_preemption.py",),
     ),
     Fault(
         id="last-allowed-disruption-violates",
         breaks="The last disruption that a budget allows counts as its violation.",
         old="violates |= allowed[budget.full_name] < 0",
         new="violates |= allowed[budget.full_name] <= 0",
-        tests=("core/test_preemption.py",),
     ),
     Fault(
         id="disrupted-pod-takes-from-its-budget-again",
         breaks="A pod whose disruption a budget has counted already takes from it once more.",
         old="                and pod.name not in budget.disrupted_pods\n",
         new="",
-        tests=("core/test_preemption.py",),
     ),
     Fault(
         id="hopeless-nominated-node-waited-for",
         breaks="A pod waits for victims on its nominated node though it cannot fit there any more.",
         old="if name not in mirror.nodes.slots or nominated_node_code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:",
         new="if name not in mirror.nodes.slots:",
-        tests=("core/test_preemption.py",),
     ),
     Fault(
         id="least-important-reprieved-first",
         breaks="Pods are spared in the order in which they started, whatever their priority.",
         old="return sorted(pods, key=lambda pod: (-pod.priority, start_time(pod)))",
         new="return sorted(pods, key=lambda pod: (start_time(pod), -pod.priority))",
-        tests=("core/test_preemption.py",),
     ),
     Fault(
         id="terminating-victim-taken-away-as-terminating",
@@ -59,7 +53,6 @@ FAULTS: Final = (
         breaks="An offer that is completed loses violations of budgets that only kube-scheduler knows.",
         old="return Offer((*uids, *unknown), max(found.pdb_violations, offer.pdb_violations))",
         new="return Offer((*uids, *unknown), found.pdb_violations)",
-        tests=("core/test_preemption.py",),
     ),
     Fault(
         id="skipped-predicates-asked-anew",
@@ -73,7 +66,6 @@ FAULTS: Final = (
         breaks="The search for candidates ends though each of them violates a budget.",
         old="return len(candidates) >= needed and any(not each.pdb_violations for each in candidates.values())",
         new="return len(candidates) >= needed",
-        tests=("core/test_preemption.py",),
     ),
     Fault(
         id="evicts-after-the-loss-of-leadership",

@@ -38,7 +38,6 @@ FAULTS: Final = (
         breaks="A name in a coloured line acts on the terminal.",
         old="click.style(escaped(line.text), ",
         new="click.style(line.text, ",
-        tests=("test_output.py",),
     ),
     Fault(
         id="error-of-click-printed-raw",
@@ -52,7 +51,6 @@ FAULTS: Final = (
         breaks="YAML has an escape where it is no escape, so that its value changes.",
         old="style='\"' if escaped(text) != text else None)",
         new="style=None)",
-        tests=("test_output.py",),
     ),
     Fault(
         id="characters-without-glyph-shown",
@@ -73,6 +71,5 @@ FAULTS: Final = (
         breaks="A short explanation leaves out rules that were not judged.",
         old="for line in lines], least=sys.maxsize)",
         new="for line in lines])",
-        tests=("test_explanation_text.py",),
     ),
 )

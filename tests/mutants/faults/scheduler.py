@@ -31,21 +31,18 @@ FAULTS: Final = (
         breaks="Kindred's scores count where its extender has no prioritizeVerb.",
         old="scores = kindred.prioritize_verb",
         new="scores = True",
-        tests=("test_scheduler_profiles.py",),
     ),
     Fault(
         id="extender-weight-unscaled",
         breaks="Kindred's scores weigh a tenth of what kube-scheduler makes of them.",
         old="kindred.weight * self._max_score * _SCALE",
         new="kindred.weight * self._max_score",
-        tests=("test_scheduler_profiles.py",),
     ),
     Fault(
         id="managed-resources-ignored",
         breaks="An extender for a resource is taken for one that is asked about all pods.",
         old="return not self.managed_resources or any(",
         new="return True or any(",
-        tests=("test_scheduler_config.py",),
     ),
     Fault(
         id="ignored-by-scheduler-added",

@@ -10,14 +10,12 @@ FAULTS: Final = (
         breaks="A domain that a device lacks is an error, instead of an empty map.",
         old="domains: dict[str, dict[str, object]] = {each: {} for each in program.needs.domains}",
         new="domains: dict[str, dict[str, object]] = {}",
-        tests=("test_selectors.py",),
     ),
     Fault(
         id="selector-looked-up-domains-are-in-the-attributes",
         breaks='`"domain" in device.attributes` is true for a domain that the expression looks up.',
         old='        "@attributes": attributes,',
         new='        "@attributes": domains | attributes,',
-        tests=("test_selectors.py",),
     ),
     Fault(
         id="selector-bindings-kept",
@@ -66,7 +64,6 @@ FAULTS: Final = (
         breaks="The function includes is there before 1.36.",
         old="INCLUDES_SINCE: Final = Release(1, 36)",
         new="INCLUDES_SINCE: Final = Release(1, 34)",
-        tests=("test_selectors.py",),
     ),
     Fault(
         id="selector-last-character-left-out",

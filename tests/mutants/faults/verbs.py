@@ -248,7 +248,6 @@ FAULTS: Final = (
         breaks="A pod with many terms holds all other requests and the probes for as long as it takes.",
         old="    mirror.work.limit = limits.max_work\n",
         new="",
-        tests=("wiring/test_main.py",),
     ),
     Fault(
         id="heavy-pod-evaluated-again",
@@ -399,13 +398,11 @@ FAULTS: Final = (
         breaks="kube-scheduler writes the condition and a new Event in each attempt of each pod that fits nowhere.",
         old='        verdicts.text = ", ".join(reasons)\n',
         new='        verdicts.text = f"{len(verdicts.codes)}: " + ", ".join(reasons)\n',
-        tests=("core/framework/test_interface.py",),
     ),
     Fault(
         id="a-refusal-with-the-reasons-of-no-node",
         breaks="A pod that fits nowhere has reasons that were those of nodes earlier.",
         old="reasons = sorted({reason for code in verdicts.found() for reason in verdicts.statuses[code].reasons})",
         new="reasons = sorted({reason for status in verdicts.statuses for reason in status.reasons})",
-        tests=("core/framework/test_interface.py",),
     ),
 )

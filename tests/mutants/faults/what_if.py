@@ -24,7 +24,6 @@ FAULTS: Final = (
         breaks="Each template has the whole of a quota for itself.",
         old="self._used[allowance] += allowed * amount",
         new="pass",
-        tests=("core/simulation/test_capacity.py",),
     ),
     Fault(
         id="quota-admits-what-must-be-specified",
@@ -38,7 +37,6 @@ FAULTS: Final = (
         breaks="In a rollout, the pod that comes again is of an old ReplicaSet.",
         old='"Deployment", deployment), key=_revision_of',
         new='"Deployment", deployment), key=lambda each: -_revision_of(each)',
-        tests=("test_comes_again.py",),
     ),
     Fault(
         id="replica-comes-again-under-another-name",
@@ -52,7 +50,6 @@ FAULTS: Final = (
         breaks="Without PriorityClasses at hand, pods of all priorities come again with priority 0.",
         old='        if self._raw.has("PriorityClass") and not manifest.notes.of_priority:\n',
         new="        if manifest is not None:\n",
-        tests=("test_comes_again.py",),
     ),
     Fault(
         id="unready-pods-taken-for-ready",
@@ -87,7 +84,6 @@ FAULTS: Final = (
         breaks="A selector with a comma at its end is taken, and the command with it fails.",
         old=r"(?:,(?!\s*\Z)|\Z)",
         new=r"(?:,|\Z)",
-        tests=("simulation/test_chosen_nodes.py",),
     ),
     Fault(
         id="loss-of-half-a-bar",
@@ -101,7 +97,6 @@ FAULTS: Final = (
         breaks="A drain of all nodes is simulated, though no node is left for any pod.",
         old="    if len(found) == len(nodes) and not may_be_all:",
         new="    if len(found) > len(nodes) and not may_be_all:",
-        tests=("test_chosen_nodes.py",),
     ),
     Fault(
         id="blocked-drain-is-said-to-work",
@@ -122,7 +117,6 @@ FAULTS: Final = (
         breaks="The step of a pipeline passes though a zone cannot fail.",
         old='EXIT_NO if options["strict"] and not response.survived else EXIT_OK',
         new='EXIT_NO if options["strict"] and not response.domains else EXIT_OK',
-        tests=("what_if/test_loss.py",),
     ),
     Fault(
         id="quota-without-what-is-used",
@@ -143,7 +137,6 @@ FAULTS: Final = (
         breaks="Nodes are said to be able to go if one of them is.",
         old="EXIT_OK if (all(can_go) if question.has_chosen else any(can_go)) else EXIT_NO",
         new="EXIT_OK if any(can_go) or not question.has_chosen else EXIT_NO",
-        tests=("what_if/test_removal.py",),
     ),
     Fault(
         id="child-outlives-its-question",
@@ -178,21 +171,18 @@ FAULTS: Final = (
         breaks="The answer of a service to a loss of more than 256 pods is no JSON.",
         old='            yield (b"," if number else b"") + zlib.decompress(block)',
         new="            yield zlib.decompress(block)",
-        tests=("test_packed_moves.py",),
     ),
     Fault(
         id="hidden-pods-of-a-loss-are-named",
         breaks="A loss names the pods of namespaces that the caller may not see.",
         old="            if self._sees(_namespace(move.pod)):",
         new="            if move.pod:",
-        tests=("app/simulation/test_hidden_names.py",),
     ),
     Fault(
         id="moves-of-a-loss-in-any-order",
         breaks="The pods of a lost zone are not sorted by name.",
         old="        yield from sorted(part, key=lambda each: each.pod.full_name)",
         new="        yield from part",
-        tests=("core/simulation/test_loss.py",),
     ),
     Fault(
         id="namespace-of-the-list",
@@ -220,7 +210,6 @@ FAULTS: Final = (
         breaks="The end of the service waits for an answer, for as long as its grace period.",
         old="            while not (leaving.done() or self._serving.draining):",
         new="            while not leaving.done():",
-        tests=("test_what_if_routes.py",),
     ),
     Fault(
         id="hidden-pod-in-the-way-of-a-removal",
@@ -290,7 +279,6 @@ FAULTS: Final = (
         breaks="All replicas of a StatefulSet come with the volumes of the first one.",
         old="for wave in ([*firsts.values()], left):",
         new="for wave in ([*firsts.values()],):",
-        tests=("test_comes_again.py",),
     ),
     Fault(
         id="replicas-like-a-running-one-share-its-claim",

@@ -17,14 +17,12 @@ FAULTS: Final = (
         breaks="Of a workload, the first pod by name is explained, and not the one that has waited for longest.",
         old="key=lambda each: (each.waiting.created, each.name))",
         new="key=lambda each: each.name)",
-        tests=("test_known_pods.py",),
     ),
     Fault(
         id="waiting-pods-searched-at-once",
         breaks="A request by the name of a workload holds the loop for as long as a pass over all pending pods takes.",
         old="            yield pod\n            if self.work.over:\n                await self.work.checkpoint()\n",
         new="            yield pod\n",
-        tests=("test_known_pods.py",),
     ),
     Fault(
         id="namespace-taken-for-a-type",
@@ -38,7 +36,6 @@ FAULTS: Final = (
         breaks="A pod that the caller may not see is found by its name.",
         old="if is_new and text not in by_uid and (sees is None or sees(pod.namespace)):",
         new="if is_new and text not in by_uid:",
-        tests=("test_known_pods.py",),
     ),
     Fault(
         id="forbidden-kind-taken-for-empty",

@@ -10,14 +10,12 @@ FAULTS: Final = (
         breaks="The token file of a kubeconfig is read without a bound, until the memory ends.",
         old="        self._read_token()\n",
         new="",
-        tests=("test_login.py",),
     ),
     Fault(
         id="large-heads-hold-the-loop",
         breaks="While large heads of many clients are read, no other client is served.",
         old="if self.write_paused or not self._port.may_read(self):",
         new="if self.write_paused:",
-        tests=("test_port_reading.py",),
     ),
     Fault(
         id="known-head-of-another-request",
@@ -66,7 +64,6 @@ FAULTS: Final = (
         breaks="The rest of a body that the app did not read is taken for the next request.",
         old="        elif self.body_left:\n            self.resume_reading()\n",
         new="        elif False:\n            self._resume()\n",
-        tests=("test_port_limits.py", "test_port_reading.py", "test_port_verbs.py"),
     ),
     Fault(
         id="one-connection-too-many",
@@ -171,21 +168,18 @@ FAULTS: Final = (
         breaks="A request is sent twice, because its kept connection broke, though the server may have carried it out.",
         old="    except _FAULTS as error:\n        raise _FailedError(error) from None\n",
         new="    except _UNSENT as error:\n        raise _FailedError(error) from None\n",
-        tests=("test_client_post.py",),
     ),
     Fault(
         id="answer-unasked-taken-for-the-next",
         breaks="What an API server sends behind its answer is taken for the answer to the next request.",
         old="if connection.protocol is None or not connection.protocol.should_close:",
         new="if connection.protocol is not None:",
-        tests=("test_client_post.py",),
     ),
     Fault(
         id="post-on-connections-of-old-certificates",
         breaks="A request shows the certificate of before, though the files have been replaced.",
         old="if before is not None and not before.retired and before.generation == self._credentials.generation:",
         new="if before is not None and not before.retired:",
-        tests=("test_client_logins.py",),
     ),
     Fault(
         id="proxy-by-tls-trusted-by-nobody",
