@@ -1,7 +1,11 @@
 """Liveness, readiness, version and metrics."""
 
+import asyncio
+import math
 import platform
 from http import HTTPStatus
+from time import perf_counter
+from typing import Final
 
 import msgspec
 from fastapi import APIRouter
@@ -118,14 +122,27 @@ def _readiness(state: ResourceState, freshness: Freshness) -> ResourceReadiness:
     )
 
 
+_SCRAPES_EVERY: Final = 0.05
+"""Seconds from one text of the metrics to the next one, which takes 2 ms: at most 4 % of a CPU, whoever scrapes."""
+
+
 def metrics_router(metrics: Metrics, work: LongWork) -> APIRouter:
     """Return the route of the metrics. It has only the text format, which every Prometheus reads."""
     router = APIRouter()
+    making = asyncio.Lock()
+    text, as_of = b"", -math.inf
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def scrape() -> Response:
-        async with work.turn():
-            pieces = await work.all_of(metrics.pieces())
-        return Response(b"".join(pieces), media_type=Metrics.CONTENT_TYPE)
+        nonlocal text, as_of
+        arrived = perf_counter()
+        async with making:
+            if as_of <= arrived:  # all that came before a text was begun get the same one
+                await asyncio.sleep(as_of + _SCRAPES_EVERY - arrived)
+                async with work.turn():
+                    began = perf_counter()
+                    text = b"".join(await work.all_of(metrics.pieces()))
+                    as_of = began  # not of a text that failed
+        return Response(text, media_type=Metrics.CONTENT_TYPE)
 
     return router

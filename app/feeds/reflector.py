@@ -27,6 +27,8 @@ from app.feeds.memory import UNLIMITED, MemoryPressureError, MemoryWatch
 from app.feeds.objects import KnownObjects, Listing, MirrorFeed, ObjectReader, Unreadable
 from app.feeds.retry import OUTSIDE_ERRORS, Retries, Retry, Timing
 from app.feeds.stream import (
+    FOLLOWING,
+    LOADING,
     MAX_PAGE_BYTES,
     BrokenWatchError,
     GarbledWatchError,
@@ -249,6 +251,7 @@ class Reflector:
         """Check that there is memory for a sync. Raises MemoryPressureError."""
         self._syncs += 1
         self._allowed = self._memory.allowance()
+        self._turns.shortest = LOADING
         self.state.listed = 0
 
     def _admit(self, listing: Listing) -> None:
@@ -290,6 +293,7 @@ class Reflector:
             await asyncio.sleep(shortest - stood)
 
     async def _follow(self, chunks: AsyncIterator[Iterator[WatchEvent]]) -> None:
+        self._turns.shortest = FOLLOWING
         try:
             async for events in chunks:
                 for event in events:
@@ -297,6 +301,8 @@ class Reflector:
                         self._memory.refuse(0)  # deletions and changes before an addition are still applied
                     self._take(event)
                     self._follows(self._clock())
+                    if self._turns.over:
+                        await self._turns.checkpoint()
         except ReadTimeoutError:
             # Bookmarks are not guaranteed. So nothing happened, or the connection is dead, or the version is a future
             # one. Only new requests can show which. The next watch resumes from the same version.

@@ -145,24 +145,34 @@ async def pages_of(client: ApiClient, resource: Resource) -> AsyncIterator[ListP
         params["continue"] = page.continue_token
 
 
-_MAX_LENGTH: Final = 0.005  # seconds; the longest time that a request waits for a sync
+LOADING: Final = 0.005
+"""Seconds of a turn while a list is loaded: the longest time that a request waits for events."""
+FOLLOWING: Final = 0.0002
+"""Seconds of a turn that follows a watch: about one event, after which a request is answered before the next one."""
 
 
 class LoopShare:
-    """Yields the loop after a turn has lasted long enough. Called between short steps."""
+    """Yields the loop after a turn has lasted long enough. Called between short steps.
+
+    A turn lasts as long as the other tasks have had the loop before it, at least `shortest` and at most LOADING. So a
+    request waits for little, and events have half of a loop that is busy with requests.
+    """
 
     def __init__(self) -> None:
-        self._began = 0.0
+        self.shortest = LOADING
+        self._ends = 0.0
 
     @property
     def over(self) -> bool:
         """Whether it is time to call `checkpoint`. Two methods, because an await for each of 150,000 steps adds up."""
-        return perf_counter() - self._began > _MAX_LENGTH
+        return perf_counter() > self._ends
 
     async def checkpoint(self) -> None:
         """Let the other tasks of the loop run once, and begin a new turn."""
+        left = perf_counter()
         await asyncio.sleep(0)
-        self._began = perf_counter()
+        began = perf_counter()
+        self._ends = began + min(max(began - left, self.shortest), LOADING)
 
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024

@@ -39,11 +39,12 @@ def compare(decider: Decider, v1_pods: Sequence[Object], name: str, fastest: flo
     for number in range(_ROUNDS):
         plugins.begin()
         verbs.begin()
-        for pod, v1_pod in zip(pods, v1_pods, strict=True):
-            turns = (False, True) if number % 2 else (True, False)  # the second side has warmer caches of the CPU
-            for cached in turns:
+        # A scheduler has one side only. After each other side, the first evaluation would find its data in no cache of
+        # the CPU, and the median would be of two kinds of quotients: by the side that came first.
+        for cached in (False, True) if number % 2 else (True, False):
+            for pod in pods:
                 plugins.add(_PLUGINS[cached], (decider.from_cache(pod) if cached else decider.afresh(pod))[0])
-            for cached in turns:
+            for v1_pod in v1_pods:
                 verbs.add(_VERBS[cached], decider.verbs(v1_pod, cached=cached))
     return Row(
         name,

@@ -1,8 +1,13 @@
 """What probes and people ask."""
 
+import asyncio
 import platform
+import time
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
@@ -262,3 +267,46 @@ def test_a_scrape_is_the_text_format_whatever_is_asked_for() -> None:
         assert int(response.headers["content-length"]) == len(response.content)
         found = {family.name: family for family in text_string_to_metric_families(response.text)}
         assert found["kindred_mirror_nodes"].samples[0].value == 2
+
+
+class CountedMetrics(Metrics):
+    """Metrics that note when each text was begun."""
+
+    def __init__(self) -> None:
+        super().__init__(ClusterMirror(), lambda: 0.0)
+        self.began: list[float] = []
+
+    def pieces(self) -> Iterator[bytes]:
+        self.began.append(time.perf_counter())
+        yield b"text %d" % len(self.began)
+
+
+def test_scrapes_that_wait_get_one_text_that_is_begun_after_all_of_them() -> None:
+    metrics, app = CountedMetrics(), FastAPI()
+    app.include_router(metrics_router(metrics, LongWork()))
+
+    async def crowds() -> list[set[str]]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            found = []
+            for clients in (1, 8, 8):
+                responses = await asyncio.gather(*(client.get("/metrics") for _ in range(clients)))
+                found.append({response.text for response in responses})
+            return found
+
+    assert asyncio.run(crowds()) == [{"text 1"}, {"text 2"}, {"text 3"}]
+    assert all(later - earlier >= 0.045 for earlier, later in pairwise(metrics.began))  # a timer may be early
+
+
+def test_a_scrape_that_failed_leaves_no_text_for_the_next() -> None:
+    metrics, app = CountedMetrics(), FastAPI()
+    app.include_router(metrics_router(metrics, LongWork()))
+
+    def fail() -> Iterator[bytes]:
+        metrics.began.append(time.perf_counter())
+        raise ZeroDivisionError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "pieces", fail)
+        with pytest.raises(ZeroDivisionError):
+            ask(app, "GET", "/metrics")
+    assert ask(app, "GET", "/metrics").text == "text 2"

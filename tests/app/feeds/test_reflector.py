@@ -52,6 +52,45 @@ class Faulty(MirrorOnly):
         super().apply(event)
 
 
+class Slow(MirrorOnly):
+    """A feed of changes that take a millisecond each. It notes the round of the loop in which each was taken over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.round = 0
+        self.rounds: list[int] = []
+
+    async def count(self) -> None:
+        """Count the rounds of the loop, until cancelled."""
+        while True:
+            self.round += 1
+            await asyncio.sleep(0)
+
+    def apply(self, event: ClusterEvent) -> None:
+        """Take over one change."""
+        super().apply(event)
+        self.rounds.append(self.round)
+        self.now += 0.001
+
+
+@scenario()
+async def test_requests_go_between_two_changes_of_a_watch_that_come_in_one_piece(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = Slow()
+    monkeypatch.setattr("app.feeds.stream.perf_counter", lambda: feed.now)
+    async with followed(server, Pod, feed=feed) as following:
+        counting = asyncio.create_task(feed.count())
+        feed.rounds.clear()
+        feed.now += 1.0  # the turn of the sync is over
+        for number in range(10):
+            create(server, make_pod(f"new-{number}").on("n1"))
+        await following.until_equal()
+        counting.cancel()
+    assert len(feed.rounds) == len(set(feed.rounds)) == 10
+
+
 # Errors of our own.
 
 
@@ -286,7 +325,7 @@ async def test_a_sync_that_memory_gets_short_for_ends_and_says_how_much_there_wa
 ) -> None:
     monkeypatch.setattr("app.feeds.stream.PAGE_SIZE", 3)
     monkeypatch.setattr("app.feeds.stream._LINES_AT_ONCE", 1)
-    monkeypatch.setattr("app.feeds.stream._MAX_LENGTH", -1.0)
+    monkeypatch.setattr("app.feeds.stream.LOADING", -1.0)
     for number in range(20):
         create(server, make_pod(f"p{number}"))
     if not watch_list:

@@ -11,6 +11,7 @@ import pytest
 from app.feeds import stream as stream_module
 from app.feeds.freshness import ResourceState
 from app.feeds.stream import (
+    FOLLOWING,
     Bookmark,
     BrokenWatchError,
     GarbledWatchError,
@@ -190,7 +191,7 @@ def test_a_watch_breaks_behind_what_it_told_before(text: bytes, kind: type[Broke
 
 
 def test_many_events_in_one_chunk_let_others_run_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.feeds.stream._MAX_LENGTH", 0.0)
+    monkeypatch.setattr("app.feeds.stream.LOADING", 0.0)
     monkeypatch.setattr("app.feeds.stream._LINES_AT_ONCE", 1)
     ran = []
 
@@ -276,3 +277,24 @@ def test_the_others_run_once_before_the_next_turn_begins(clock: list[float]) -> 
         await running
 
     asyncio.run(take_turns())
+
+
+@pytest.mark.parametrize(("others", "lasts"), [(0.0, FOLLOWING), (0.0012, 0.0012), (0.06, 0.005)])
+def test_a_turn_that_follows_is_as_long_as_that_of_the_others_within_bounds(
+    clock: list[float], others: float, lasts: float
+) -> None:
+    async def other() -> None:
+        clock[0] += others
+
+    async def take_turn() -> None:
+        turns = LoopShare()
+        turns.shortest = FOLLOWING
+        running = asyncio.create_task(other())
+        await turns.checkpoint()
+        began = clock[0]
+        for share, over in ((0.9, False), (1.1, True)):
+            clock[0] = began + share * lasts
+            assert turns.over is over
+        await running
+
+    asyncio.run(take_turn())

@@ -298,4 +298,18 @@ FAULTS: Final = (
         old="if was_ready == bool(problems):",
         new="if not was_ready and not problems:",
     ),
+    Fault(
+        id="events-in-turns-of-a-list",
+        breaks="A request waits for 5 ms of events that arrive in one piece.",
+        old="        self._turns.shortest = FOLLOWING\n",
+        new="",
+        tests=("feeds/test_reflector.py",),
+    ),
+    Fault(
+        id="events-give-way-to-a-flood",
+        breaks="Beside a flood of large requests, each of them lets only one event through.",
+        old="min(max(began - left, self.shortest), LOADING)",
+        new="self.shortest",
+        tests=("feeds/test_stream.py",),
+    ),
 )
