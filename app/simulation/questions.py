@@ -198,7 +198,8 @@ class RemovalQuestion(NodesQuestion, frozen=True, kw_only=True):
     def ask(self, cluster: QuestionCluster) -> Running[RemovalResponse]:
         """Begin. Raises QuestionError."""
         nodes = self.chosen(cluster.mirror, may_be_all=True)
-        return Running(self._steps(cluster, nodes), len(nodes or cluster.mirror.nodes.slots))
+        number = len(nodes or cluster.mirror.nodes.slots)
+        return Running(self._steps(cluster, nodes), number + min(number, self.tries))
 
     def _steps(self, cluster: QuestionCluster, nodes: Sequence[str]) -> Steps[RemovalResponse]:
         removal = yield from remove_each(cluster.basis(self.orders), nodes, tries=self.tries)

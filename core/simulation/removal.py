@@ -33,7 +33,7 @@ from core.simulation.loss import any_images, states_of
 from core.simulation.lost_nodes import NodeState, cordoned, known, lose
 from core.simulation.moves import Basis, Rejected, rejected, run_orders
 from core.simulation.orders import FIRST, Chance, arrival
-from core.simulation.placing import DEFAULT_SCHEDULER, Outcome, Steps, may_be_helped
+from core.simulation.placing import DEFAULT_SCHEDULER, Outcome, Steps, finished, may_be_helped
 
 EXPENDABLE: Final = -10
 """Pods of a lower priority need no other place (Cluster Autoscaler's default)."""
@@ -108,13 +108,14 @@ def remove_each(basis: Basis, names: Iterable[str] = (), *, tries: int = 0, fail
     """Remove each node by itself, of all nodes or of some. Then take up to `tries` of those that can go together.
 
     The search ends after `failures` nodes in a row that cannot go beside those before them. Nothing is left of it.
-    Raises ForkError for an unknown node.
+    Each node that is judged is one step, and each try. Raises ForkError for an unknown node.
     """
     chosen = sorted({*names}) or sorted(basis.mirror.nodes.slots)
     each = _Each(basis)
     found = []
     for name in chosen:
-        found.append((yield from each.judged(name)))  # noqa: PERF401  # no comprehension may yield
+        found.append(each.judged(name))
+        yield
     may_go = [found_of.node for found_of in found if found_of.can_go]
     together = yield from _surely_together(basis, (yield from _together(basis, may_go, tries, failures)))
     saved: Counter[str] = Counter()
@@ -135,19 +136,18 @@ class _Each:
         hostnames = [node.labels[HOSTNAME] for _, node in self._mirror.nodes if HOSTNAME in node.labels]
         self._hosts_are_nodes = len(set(hostnames)) == len(hostnames)
 
-    def judged(self, name: str) -> Steps[NodeRemoval]:
+    def judged(self, name: str) -> NodeRemoval:
         """Return whether a node can go."""
         known(self._mirror, name)
         movers = movers_of(self._basis, self._mirror.pods_on(name), Counter())
         if movers.in_the_way is not None:
             return NodeRemoval(node=name, goes=Chance.NEVER, pod=movers.in_the_way.full_name, why=movers.why)
         number = len(movers.pods)
-        if not number or (yield from self._surely_fit(name, movers.pods)):
-            yield
+        if not number or self._surely_fit(name, movers.pods):
             return NodeRemoval(node=name, goes=Chance.ALWAYS, pods=number)
-        return (yield from self._simulated(name, movers.pods))
+        return self._simulated(name, movers.pods)
 
-    def _surely_fit(self, name: str, pods: Sequence[Pod]) -> Steps[bool]:
+    def _surely_fit(self, name: str, pods: Sequence[Pod]) -> bool:
         """Return whether each pod fits more nodes than pods move, so that others cannot take all of them."""
         comes = self._basis.facts.comes_again
         coming = [again.instead_of(pod) for pod in pods if not isinstance(again := comes(pod), str)]
@@ -160,11 +160,7 @@ class _Each:
             return True
         with self._mirror.fork(cache_follows=True) as fork:
             leave(self._mirror, fork, self._mirror.pods_on(name), self._basis.facts)
-            for pod in attracted:
-                if self._count(pod) <= len(pods) + 1:
-                    return False
-                yield
-        return True
+            return all(self._count(pod) > len(pods) + 1 for pod in attracted)
 
     def _takes_room_alone(self, pod: Pod) -> bool:
         """Return whether pods that are placed elsewhere can take no node from this one but their own."""
@@ -203,13 +199,13 @@ class _Each:
             return 0
         return int(np.count_nonzero(verdicts.codes == 0))
 
-    def _simulated(self, name: str, pods: Sequence[Pod]) -> Steps[NodeRemoval]:
+    def _simulated(self, name: str, pods: Sequence[Pod]) -> NodeRemoval:
         stays: _InTheWay | None = None
         fits = False
         with self._mirror.fork(cache_follows=True) as fork:
             leaving = leave_nodes(self._basis, fork, [name], pods)
             for order in range(self._basis.orders):
-                found = yield from self._in_the_way(fork, name, leaving, order)
+                found = self._in_the_way(fork, name, leaving, order)
                 fits |= found is None
                 stays = stays or found
                 if stays is not None and (fits or stays.is_certain):
@@ -226,7 +222,7 @@ class _Each:
             state=stays.state,
         )
 
-    def _in_the_way(self, fork: Fork, name: str, leaving: Sequence[Leaving], order: int) -> Steps[_InTheWay | None]:
+    def _in_the_way(self, fork: Fork, name: str, leaving: Sequence[Leaving], order: int) -> _InTheWay | None:
         """Return the pod that finds no other place in an order, in the first state in which one finds none.
 
         Of the pods that leave together, each that is placed leaves the others less room. So one that fits nowhere
@@ -236,7 +232,7 @@ class _Each:
         for state in states_of(leaving, images=self._images):
             lose(self._mirror, fork, [name], state, cordoned)
             emptied = fork.savepoint()
-            over = yield from placed_elsewhere(self._basis, fork, leaving, [name], order)
+            over = placed_elsewhere(self._basis, fork, leaving, [name], order)
             fork.revert_to(emptied)
             is_certain = over is not None and not may_be_helped(over.pod) and not self._count(over.pod)
             fork.revert_to(savepoint)
@@ -298,10 +294,10 @@ def leave_nodes(basis: Basis, fork: Fork, names: Sequence[str], pods: Sequence[P
 
 def placed_elsewhere(
     basis: Basis, fork: Fork, leaving: Sequence[Leaving], barred: Sequence[str], order: int
-) -> Steps[Outcome | None]:
+) -> Outcome | None:
     """Place pods on other nodes. Return the first that finds no place, or None: all are placed."""
     queue = arrival((pod for each in leaving if (pod := each.coming) is not None), order)
-    outcomes = yield from basis.placing(fork, order, barred=barred).place(queue)
+    outcomes = finished(basis.placing(fork, order, barred=barred).place(queue))
     return next((each for each in outcomes if not each.is_placed), None)
 
 
@@ -327,13 +323,14 @@ def _together(basis: Basis, names: Sequence[str], tries: int, failures: int) -> 
             if over is None:
                 leaving = leave_nodes(basis, fork, [name], movers.pods)
                 lose(mirror, fork, [name], NodeState.OUT, cordoned)
-                over = yield from placed_elsewhere(basis, fork, leaving, [*taken, name], FIRST)
+                over = placed_elsewhere(basis, fork, leaving, [*taken, name], FIRST)
             if over is None:
                 taken.append(name)
                 charged, filled, left = charged_here, frozenset(pod.node_name for pod in fork.placed), failures
             else:
                 fork.revert_to(savepoint)
                 left -= 1
+            yield
     return taken
 
 

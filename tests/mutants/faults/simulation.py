@@ -201,8 +201,8 @@ FAULTS: Final = (
     Fault(
         id="pods-come-back-to-a-node-that-goes",
         breaks="A node may go whose pods come back to it because they tolerate its taints.",
-        old="outcomes = yield from basis.placing(fork, order, barred=barred).place(queue)",
-        new="outcomes = yield from basis.placing(fork, order).place(queue)",
+        old="outcomes = finished(basis.placing(fork, order, barred=barred).place(queue))",
+        new="outcomes = finished(basis.placing(fork, order).place(queue))",
     ),
     Fault(
         id="goes-in-the-first-order",

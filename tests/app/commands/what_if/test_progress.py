@@ -1,18 +1,19 @@
 """A question that is interrupted undoes what it supposed, and ends as any command does."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from app.commands.what_if.response import result_of
 from app.settings.settings import Settings
 from app.simulation.comes_again import ClusterFacts
-from app.simulation.questions import LossQuestion, QuestionCluster, Running
+from app.simulation.questions import LossQuestion, QuestionCluster, RemovalQuestion, Running
 from app.simulation.raw_objects import RawObjects
 from app.wiring.engine import for_simulations, simulated_schedulers
 from core.simulation.placing import Steps
 from tests.app.commands.what_if.asking import ask, node, replica
 from tests.app.questions import mirror_of
+from tests.builders import NodeBuilder, PodBuilder
 
 
 def steps(undone: list[str], *, interrupted: bool) -> Steps[int]:
@@ -38,14 +39,26 @@ def test_the_bar_of_a_loss_is_not_full_before_the_end(*, both: bool) -> None:
     nodes = [node(f"n{at}", f"z{at % 2}") for at in range(4)]
     nodes = [each.image(1, "a:1") if both else each for each in nodes]
     pods = [replica(f"web-1a-{at}", f"n{at % 4}") for at in range(8)]
-    question, mirror = LossQuestion(), mirror_of(*nodes, *pods)
-    raw = RawObjects()
+    running = LossQuestion().ask(cluster_of(*nodes, *pods))
+    assert number_of(running.steps) <= running.length
+
+
+def test_each_node_of_a_removal_is_a_step_however_many_pods_it_has() -> None:
+    nodes = [node(f"n{at}") for at in range(4)]
+    pods = [replica(f"web-1a-{at}", f"n{at % 4}") for at in range(12)]
+    running = RemovalQuestion(tries=0).ask(cluster_of(*nodes, *pods))
+    assert (number_of(running.steps), running.length) == (4, 4)
+    assert RemovalQuestion().ask(cluster_of(*nodes, *pods)).length == 8, "and each try of the search"
+
+
+def cluster_of(*objects: NodeBuilder | PodBuilder) -> QuestionCluster:
+    mirror, raw = mirror_of(*objects), RawObjects()
     schedulers = simulated_schedulers(for_simulations(Settings()), mirror)
-    cluster = QuestionCluster(mirror, ClusterFacts(mirror, raw), raw, schedulers, "", [])
-    running, taken = question.ask(cluster), 0
-    for _ in running.steps:
-        taken += 1
-    assert taken <= running.length
+    return QuestionCluster(mirror, ClusterFacts(mirror, raw), raw, schedulers, "", [])
+
+
+def number_of(running: Iterable[None]) -> int:
+    return sum(1 for _ in running)
 
 
 def test_an_interrupt_ends_the_steps() -> None:
