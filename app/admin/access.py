@@ -55,6 +55,7 @@ NAMELESS: Final = OPEN_PATHS | {
     "/samples",
     "/events",
     "/explain/manifest",
+    "/what-if/progress",
 }
 """Paths whose responses name no pod except replicas of Kindred."""
 HIDING: Final = frozenset(

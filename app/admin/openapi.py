@@ -17,7 +17,7 @@ from app.admin.decisions_routes import DecisionDetail, LastDecisions
 from app.admin.equivalence_routes import CacheState, ClassState
 from app.admin.explain_routes import Samples
 from app.admin.health_routes import Version
-from app.admin.what_if_routes import QUESTIONS
+from app.admin.what_if_routes import QUESTIONS, Progress
 from app.explain.explain_request import ExplainRequestBody
 from app.explain.explainer import Explanation
 from app.explain.known_pods import FoundNames
@@ -160,6 +160,7 @@ _RESPONSES: Final[Mapping[tuple[str, str], tuple[Any, ...]]] = {
     ("post", "/what-if/drain"): (DrainResponse,),
     ("post", "/what-if/loss"): (LossResponse,),
     ("post", "/what-if/removal"): (RemovalResponse,),
+    ("get", "/what-if/progress"): (Progress,),
 }
 """Operation -> types that msgspec encodes, of which the response has one."""
 _REQUESTS: Final[Mapping[tuple[str, str], type[msgspec.Struct]]] = {

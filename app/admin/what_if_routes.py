@@ -1,23 +1,27 @@
 """`POST /what-if/...` of the admin port: what would happen, asked of the cluster that the service mirrors.
 
 A question ends with its caller: when they disconnect, and when the service ends, the process that looks for the answer
-is killed.
+is killed. Whoever has asked with a key of their own sees by it how far the question is. A status and a plain JSON body
+follow only at the end, so the share done cannot be in the response itself.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
 from http import HTTPStatus
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from starlette.types import Receive, Scope, Send
 
 from app.admin.access import Access, NotVisibleError, Viewer
 from app.admin.explain_routes import TOO_MUCH, body_of, problem
+from app.admin.responses import JsonResponse, StrictQuery
 from app.api_server.access_reviews import ALL_NAMESPACES
 from app.objects.decode import DecodeError, decoding, refuse_too_many_elements
+from app.process.forked import Child
 from app.simulation.asking import Asker, QuestionRejectedError, See
 from app.simulation.chosen_nodes import QuestionError
 from app.simulation.hidden_names import Seen
@@ -32,11 +36,25 @@ _TICK: Final = 0.2
 _JSON: Final = (b"content-type", b"application/json")
 
 
+class KeyQuery(StrictQuery):
+    """Which question: one that was asked with this key."""
+
+    key: str = ""
+    """A text that the caller makes up, and that nobody guesses."""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a question is."""
+
+    done: float | None
+    """The share done, from 0 to 1. None: it does not run, or waits for another one."""
+
+
 def what_if_router(asker: Asker, serving: ServingState, max_body_bytes: int, access: Access) -> APIRouter:
     """Return the routes."""
     router = APIRouter()
 
-    async def respond(request: Request, kind: type[AnyQuestion]) -> Response:
+    async def respond(request: Request, kind: type[AnyQuestion], key: str) -> Response:
         viewer = access.viewer(request)
         try:
             question = decode_question(await body_of(request, max_body_bytes), kind)
@@ -47,16 +65,22 @@ def what_if_router(asker: Asker, serving: ServingState, max_body_bytes: int, acc
             return problem(HTTPStatus.BAD_REQUEST, str(error), error.field)
         if rejection is not None:
             return rejection
-        return _QuestionResponse(asker, serving, question, None if viewer.is_full else _sight(viewer))
+        see = None if viewer.is_full else _sight(viewer)
+        return _QuestionResponse(partial(asker.running, question, see, key), serving)
 
-    def route_of(kind: type[AnyQuestion]) -> Callable[[Request], Awaitable[Response]]:
-        async def route(request: Request) -> Response:
-            return await respond(request, kind)
+    def route_of(kind: type[AnyQuestion]) -> Callable[[Request, KeyQuery], Awaitable[Response]]:
+        async def route(request: Request, query: Annotated[KeyQuery, Query()]) -> Response:
+            return await respond(request, kind, query.key)
 
         return route
 
     for path, kind in QUESTIONS.items():
         router.post(path, name=kind.name)(route_of(kind))
+
+    @router.get("/what-if/progress")
+    async def progress(query: Annotated[KeyQuery, Query()]) -> Response:
+        return JsonResponse(Progress(asker.done(query.key)))
+
     return router
 
 
@@ -98,12 +122,10 @@ def _sight(viewer: Viewer) -> See:
 class _QuestionResponse(Response):
     """Asks the question when it is sent, so that nothing is left of it when that ends."""
 
-    def __init__(self, asker: Asker, serving: ServingState, question: AnyQuestion, see: See | None) -> None:
+    def __init__(self, ask: Callable[[], AbstractAsyncContextManager[Child]], serving: ServingState) -> None:
         super().__init__()
-        self._asker = asker
+        self._ask = ask
         self._serving = serving
-        self._question = question
-        self._see = see
         self._has_begun = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -122,7 +144,7 @@ class _QuestionResponse(Response):
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            async with self._asker.running(self._question, self._see) as child:
+            async with self._ask() as child:
                 length = await child.length()
                 headers = [_JSON, (b"content-length", b"%d" % length)]
                 self._has_begun = True

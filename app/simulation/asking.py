@@ -45,15 +45,18 @@ _GROWTH: Final = 1.25
 at is copied with its page: 0.6 of the service after the loss of each zone. The rest is for what is supposed. In one
 order it was 1.16, and each further one takes some 0.2 kB for each pod of the zone."""
 _LOOKS_EVERY: Final = 0.5
-"""Seconds between two looks of a child at its memory."""
+"""Seconds between two looks of a child at its memory, at each of which it says how far it is."""
 _FEWER: Final = "ask about fewer nodes, replicas or orders"
+
+_NONE: Final = "", 0.0
+"""The key and the share done of no question."""
 
 See: TypeAlias = Callable[[Sequence[str]], Awaitable[Seen]]
 """Returns which of some namespaces a caller may see."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a child says before the answer, which follows if the status is 200."""
+    """What a child says before the answer, which follows if the status is 200. With 102 it goes on, and says more."""
 
     status: int
     detail: str = ""
@@ -62,6 +65,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """What is wrong with the program, for the log."""
     namespaces: Sequence[str] = ()
     """Of the pods in the answer, if the caller may not see all. The child waits for the part that they may see."""
+    done: float = 0.0
+    """The share of the steps that are taken, from 0 to 1."""
 
 
 class QuestionRejectedError(Exception):
@@ -117,8 +122,9 @@ class Simulated(NamedTuple):
         The child may take `most` bytes of memory.
         """
         try:
-            steps: Steps[Response] = question.ask(self.cluster(question)).steps
-            response = finished(steps, _bounds_memory(most))
+            running = question.ask(self.cluster(question))
+            steps: Steps[Response] = running.steps
+            response = finished(steps, _looks(parent, running.length, most))
         except QuestionRejectedError as error:
             parent.send(encode(error.outcome))
             return
@@ -138,20 +144,23 @@ class Simulated(NamedTuple):
         parent.send_pieces(*response_json(response))
 
 
-def _bounds_memory(most: int) -> Callable[[], None]:
-    """Return what raises QuestionRejectedError above `most` bytes of memory, when it is called after each step.
+def _looks(parent: Parent, length: int, most: int) -> Callable[[], None]:
+    """Return what tells the parent how many of about `length` steps are taken, when it is called after each of them.
 
-    How many pods fit is in no proportion to the pods that are there, and each that is placed takes about 0.7 kB.
+    It raises QuestionRejectedError above `most` bytes of memory. How many pods fit is in no proportion to the pods that
+    are there, and each that is placed takes about 0.7 kB.
     """
-    looks_at = 0.0
+    taken, looks_at = 0, time.monotonic() + _LOOKS_EVERY
 
     def look() -> None:
-        nonlocal looks_at
+        nonlocal taken, looks_at
+        taken += 1
         if time.monotonic() >= looks_at:
             looks_at = time.monotonic() + _LOOKS_EVERY
             if private_bytes() > most:
                 why = f"the answer takes more than the {most >> 20} MiB that are left: {_FEWER}"
                 raise QuestionRejectedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why)
+            parent.send(encode(Outcome(HTTPStatus.PROCESSING, done=taken / max(taken, length))))
 
     return look
 
@@ -166,24 +175,33 @@ class Asker:
         self._memory = memory
         self._seconds = seconds
         self._turn = asyncio.Lock()
+        self._running = _NONE
+
+    def done(self, key: str) -> float | None:
+        """Return the share done, from 0 to 1, of the question that was asked with a key. None: it does not run now.
+
+        Without its key nobody learns how far a question is.
+        """
+        of, done = self._running
+        return done if key and key == of else None
 
     @asynccontextmanager
-    async def running(self, question: AnyQuestion, see: See | None = None) -> AsyncIterator[Child]:
+    async def running(self, question: AnyQuestion, see: See | None = None, key: str = "") -> AsyncIterator[Child]:
         """Ask, and yield the child, whose next message is the answer. The child ends with the block.
 
-        `see` says which of some namespaces the caller may see. None: all. Raises QuestionRejectedError, also if the
-        answer takes too long.
+        `see` says which of some namespaces the caller may see. None: all. `key` is for `done`. Raises
+        QuestionRejectedError, also if the answer takes too long.
         """
         async with AsyncExitStack() as stack:
             await self._take_turn()
-            stack.callback(self._turn.release)
+            stack.callback(self._end_turn)
             room = self._room()
             until = asyncio.get_running_loop().time() + self._seconds
             work = partial(self._simulated.respond, question, most=room, is_limited=see is not None)
             try:
                 async with self._work.exclusive():
                     child = await stack.enter_async_context(forked(work, self._seconds))
-                outcome = _outcome_decoder.decode(await child.receive())
+                outcome = await self._outcome(child, key)
             except OSError as error:
                 raise QuestionRejectedError(
                     HTTPStatus.SERVICE_UNAVAILABLE, f"no process for it: {error.strerror}"
@@ -209,6 +227,18 @@ class Asker:
             raise QuestionRejectedError(
                 HTTPStatus.SERVICE_UNAVAILABLE, f"another question has not been answered within {_PATIENCE:g} s"
             ) from None
+
+    def _end_turn(self) -> None:
+        self._running = _NONE
+        self._turn.release()
+
+    async def _outcome(self, child: Child, key: str) -> Outcome:
+        """Return the last outcome of a child. Raises ChildEndedError."""
+        outcome = Outcome(HTTPStatus.PROCESSING)
+        while outcome.status == HTTPStatus.PROCESSING:
+            self._running = key, outcome.done
+            outcome = _outcome_decoder.decode(await child.receive())
+        return outcome
 
     def _room(self) -> int:
         """Return the bytes that a child may take: with more, the kernel would end the service, too.

@@ -1,6 +1,7 @@
 """Questions about many pods on the page: the drain of nodes, the loss of zones, how many more fit, what could go."""
 
 import json
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -11,6 +12,7 @@ from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from tests.app.admin.limited_callers import limited_service
 from tests.app.server.conversations import serving
+from tests.app.serving import PATIENCE
 from tests.browser.chromium import Browser
 from tests.browser.conftest import opened as opened_at
 from tests.browser.page import Page
@@ -287,7 +289,7 @@ def test_a_drain_is_restored_from_the_address_and_left_again(page: Page) -> None
 
 def counting(page: Page) -> None:
     """Count the questions that the page asks from now on."""
-    count = "path.startsWith('what-if/') && (window.asked += 1)"
+    count = "path.startsWith('what-if/') && options.method && (window.asked += 1)"
     page.value(
         f"(() => {{ const old = fetch; window.asked = 0; "
         f"window.fetch = (path, options) => {{ {count}; return old(path, options); }}; }})()"
@@ -342,7 +344,7 @@ def test_a_pod_that_the_api_server_refuses_is_not_made_again(page: Page) -> None
     page.value(
         """(() => { const old = fetch; window.fetch = async (path, options) => {
         const response = await old(path, options);
-        if (path !== 'what-if/drain') return response;
+        if (!path.startsWith('what-if/drain?')) return response;
         const told = await response.json();
         const { move } = told.pods.find(each => each.move.pod === 'data/database-0');
         const rejected = {fate: 'denied', nodes: 0, reasons: {}, victims: [], node: '', why: 'violates PodSecurity'};
@@ -364,6 +366,26 @@ def test_a_long_question_shows_its_time_and_is_cancelled(large_page: Page) -> No
     assert page.value("document.querySelector('#running').hidden")
     drain(page, "node-00001")  # one question at a time: the one before has ended
     page.responded("The drain of node-00001 ends")
+
+
+def test_the_share_done_of_a_long_question_is_shown(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    def two_steps(*_: object, **__: object) -> Iterator[None]:
+        yield
+        time.sleep(1)
+        yield
+        time.sleep(PATIENCE)
+
+    monkeypatch.setattr("app.simulation.questions.lose_each", two_steps)
+    with in_thread(tiered()) as url:
+        page = opened(opened_at(browser, url))
+        page.enter("#loss-by", "tier")
+        share = "document.querySelector('#running-share')"
+        page.browser.until(f"{share}.value === 2 / 12")  # two pods in three orders and two states
+        page.browser.click("#cancel")
+        page.responded("Cancelled.", begins=True)
+        page.enter("#loss-by", "tier")
+        assert page.value(f"{share}.position") == -1, "nothing is known of the next question yet"
+        browser.open("about:blank")
 
 
 def test_a_zone_of_5_000_nodes_is_chosen_by_one_click(large_page: Page) -> None:

@@ -6,7 +6,7 @@
 /**
  * A question. `ask` is empty for one about a pod with what is supposed: `pod` is a name, `manifest` a text, and one of
  * them is empty. Of the others, `capacity` has a pod, too, with a number of `replicas`; `nodes` and `labels` choose the
- * nodes that go, and `by` is what is lost.
+ * nodes that go, and `by` is what is lost. In how many `orders` pods arrive is empty for the service's own number.
  * @typedef {object} Asked
  * @property {Ask | ""} ask
  * @property {string} pod
@@ -17,6 +17,7 @@
  * @property {string} nodes
  * @property {string} labels
  * @property {string} by
+ * @property {string} orders
  */
 
 /**
@@ -40,11 +41,13 @@ export const NOTHING = {
   nodes: "",
   labels: "",
   by: "",
+  orders: "",
 };
 /** @type {Ask[]} */
 const ASKS = ["capacity", "drain", "loss", "removal"];
-/** @type {("replicas" | "nodes" | "labels" | "by" | "lost")[]} */
-const TEXTS = ["replicas", "nodes", "labels", "by", "lost"];
+/** @type {("replicas" | "nodes" | "labels" | "by" | "orders" | "lost")[]} */
+const TEXTS = ["replicas", "nodes", "labels", "by", "orders", "lost"];
+const ORDERS = ["1", "10"]; // as index.html has them
 
 const LONGEST_MANIFEST = 60_000; // characters; some browsers take no address that is much longer
 /** @type {Record<Kind, number>} */
@@ -117,6 +120,7 @@ export function shownBy(fragment) {
     nodes: text("nodes"),
     labels: text("labels"),
     by: text("by"),
+    orders: ORDERS.find((each) => each === text("orders")) ?? "",
     lost: text("lost"),
     chosen: chosenBy(given),
   };

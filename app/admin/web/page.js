@@ -159,7 +159,7 @@ async function placed() {
  */
 async function outcomeOf(wanted, signal) {
   const cluster = await placed();
-  const render = await whatIf.answer(wanted, cluster, () => form.pod(), signal);
+  const render = await whatIf.answer(wanted, cluster, () => form.pod(), running.key, signal);
   const present = () => showOutcome(cluster, render);
   keep(wanted, present);
   return present;

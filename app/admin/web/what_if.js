@@ -25,6 +25,7 @@ export class WhatIf {
   constructor(ask, changed) {
     this.card = byIdAs("what-if", HTMLDetailsElement);
     this.nodes = byIdAs("drain-nodes", HTMLTextAreaElement);
+    this.orders = byIdAs("orders", HTMLSelectElement);
     this.changed = changed;
     for (const kind of /** @type {Ask[]} */ (["drain", "loss", "capacity"])) {
       byId(kind).addEventListener("submit", (event) => {
@@ -39,7 +40,7 @@ export class WhatIf {
   /**
    * What the forms have for a question.
    * @param {Ask} ask
-   * @returns {Pick<Asked, "ask" | "nodes" | "labels" | "by" | "replicas">}
+   * @returns {Omit<Asked, "pod" | "manifest" | "supposed" | "scoreAll">}
    */
   asked(ask) {
     const goes = ask === "drain" || ask === "removal";
@@ -50,12 +51,14 @@ export class WhatIf {
       labels: goes ? text("drain-labels") : "",
       by: ask === "loss" ? text("loss-by") : "",
       replicas: ask === "capacity" ? text("replicas") : "",
+      orders: this.orders.value,
     };
   }
 
   /** @param {Asked} asked */
-  restore({ ask, nodes, labels, by, replicas }) {
+  restore({ ask, nodes, labels, by, replicas, orders }) {
     takeBack(this.card);
+    this.orders.value = orders;
     this.nodes.value = nodes;
     this.card.open ||= ask !== "";
     for (const [id, text] of [
@@ -103,26 +106,29 @@ export class WhatIf {
    * @param {Asked} asked
    * @param {Cluster} cluster
    * @param {() => Promise<unknown>} pod of the card "Question"
+   * @param {string} key of the question
    * @param {AbortSignal} signal
    * @returns {Promise<Render>}
    */
-  async answer(asked, cluster, pod, signal) {
+  async answer(asked, cluster, pod, key, signal) {
+    const text = (/** @type {object} */ members) =>
+      JSON.stringify({ ...members, orders: Number(asked.orders) || undefined });
     if (asked.ask === "capacity") {
-      const text = JSON.stringify({ ...membersOf(await pod()), ...replicasOf(asked.replicas) });
-      const told = await post("what-if/capacity", text, signal);
+      const members = { ...membersOf(await pod()), ...replicasOf(asked.replicas) };
+      const told = await post(`what-if/capacity?key=${key}`, text(members), signal);
       return () => capacityOutcome(told, asked.supposed.length > 0);
     }
     if (asked.ask === "loss") {
-      const told = await post("what-if/loss", JSON.stringify({ by: asked.by || "zone" }), signal);
+      const told = await post(`what-if/loss?key=${key}`, text({ by: asked.by || "zone" }), signal);
       return (lost, choose) => lossOutcome(cluster, told, lost, choose);
     }
-    const text = JSON.stringify(this.#chosen(cluster, asked));
+    const members = this.#chosen(cluster, asked);
     if (asked.ask === "removal") {
-      const told = await post("what-if/removal", text, signal);
+      const told = await post(`what-if/removal?key=${key}`, text(members), signal);
       return () => removalOutcome(cluster, told);
     }
     if (!asked.nodes && !asked.labels) throw new Mistake(this.nodes, "Choose nodes on the map, or say which.");
-    const told = await post("what-if/drain", text, signal);
+    const told = await post(`what-if/drain?key=${key}`, text(members), signal);
     return () => drainOutcome(cluster, told);
   }
 

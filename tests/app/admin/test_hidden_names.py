@@ -145,6 +145,7 @@ REQUESTS: Final[Mapping[tuple[str, str], Sequence[Requested]]] = {
     ("POST", "/what-if/drain"): [Requested("/what-if/drain", {"nodes": ["n1", "n2"]})],
     ("POST", "/what-if/loss"): [Requested("/what-if/loss", {"by": "zone"})],
     ("POST", "/what-if/removal"): [Requested("/what-if/removal", {})],
+    ("GET", "/what-if/progress"): [Requested("/what-if/progress"), Requested("/what-if/progress?key=mine")],
     ("GET", "/debug/mirror"): [
         Requested("/debug/mirror"),
         Requested("/debug/mirror?node=n1"),

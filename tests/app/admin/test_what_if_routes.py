@@ -206,21 +206,22 @@ def children() -> set[str]:
     return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii").split())
 
 
-async def _until(is_so: Callable[[], bool]) -> None:
+async def until_so(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not is_so():  # noqa: ASYNC110  # of the system
             await asyncio.sleep(0.01)
 
 
 class Caller:
-    """Posts an endless question, and leaves when told so."""
+    """Posts an endless question, maybe with a key, and leaves when told so."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: FastAPI, key: bytes = b"") -> None:
         self.sent: list[Message] = []
         self._left = asyncio.Event()
         self._has_read = False
         path = "/what-if/loss"
         scope = {**ASGI_REQUEST, "path": path, "raw_path": path.encode(), "headers": [(b"host", b"localhost")]}
+        scope["query_string"] = b"key=" + key
         self.task = asyncio.create_task(app(scope, self._receive, self._send))
 
     def leave(self) -> None:
@@ -245,14 +246,14 @@ def test_a_question_ends_when_its_caller_leaves_and_the_next_one_is_asked(
 
     async def main() -> None:
         first = Caller(app)
-        await _until(lambda: len(children() - before) == 1)
+        await until_so(lambda: len(children() - before) == 1)
         (child,) = children() - before
         second = Caller(app)
         await asyncio.sleep(0.1)
         assert children() - before == {child}, "one at a time"
         first.leave()
         await asyncio.wait_for(first.task, PATIENCE)
-        await _until(lambda: bool(children() - before - {child}))
+        await until_so(lambda: bool(children() - before - {child}))
         second.leave()
         await asyncio.wait_for(second.task, PATIENCE)
         assert (first.sent, second.sent) == ([], [])
@@ -269,7 +270,7 @@ def test_a_question_ends_with_the_service(cluster: str, monkeypatch: pytest.Monk
 
     async def main() -> Caller:
         caller = Caller(app)
-        await _until(lambda: len(children() - before) == 1)
+        await until_so(lambda: len(children() - before) == 1)
         service.state.draining = True
         await asyncio.wait_for(caller.task, PATIENCE)
         return caller
@@ -297,7 +298,7 @@ def test_a_question_that_waits_too_long_for_another_is_refused(cluster: str, mon
 
     async def main() -> Caller:
         first = Caller(app)
-        await _until(lambda: len(children() - before) == 1)
+        await until_so(lambda: len(children() - before) == 1)
         second = Caller(app)
         await asyncio.wait_for(second.task, PATIENCE)
         first.leave()

@@ -93,6 +93,27 @@ FAULTS: Final = (
         tests=("what_if/test_progress.py",),
     ),
     Fault(
+        id="progress-of-a-removal-by-pods",
+        breaks="The bar of a removal is full after some nodes, because each pod that is placed counts as one.",
+        old="        found.append(each.judged(name))\n        yield\n",
+        new="        found.append(each.judged(name))\n        yield from [None] * found[-1].pods\n",
+        tests=("what_if/test_progress.py",),
+    ),
+    Fault(
+        id="progress-without-a-key",
+        breaks="Anybody who asks without a key learns how far the question of another caller is.",
+        old="return done if key and key == of else None",
+        new="return done if key == of else None",
+        tests=("admin/test_progress.py",),
+    ),
+    Fault(
+        id="progress-after-the-end",
+        breaks="How far a question is is said after it has ended.",
+        old="        self._running = _NONE\n        self._turn.release()",
+        new="        self._turn.release()",
+        tests=("admin/test_progress.py",),
+    ),
+    Fault(
         id="all-nodes-may-be-chosen",
         breaks="A drain of all nodes is simulated, though no node is left for any pod.",
         old="    if len(found) == len(nodes) and not may_be_all:",
