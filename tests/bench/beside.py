@@ -25,6 +25,8 @@ _MEMORY: Final = 1.6
 _AFTERWARDS: Final = 1.1
 _ROUNDS: Final = 5
 _REQUESTS: Final = 400
+_REPEATS: Final = 10
+"""A question takes minutes. The first four requests after the fork, while pages are copied, were the p99 of 400."""
 _PATH: Final = "/what-if/loss"
 _BODY: Final = b'{"by": "zone", "orders": 1}'
 _PATIENCE: Final = 600.0  # seconds
@@ -53,15 +55,16 @@ def measure(size: Size) -> Section:
                     during.append(_sent(wire, questions, form, count))
         memory = _memory(service)
     times = {"alone": Times.over(alone), "beside": Times.over(during)}
+    longest = {"the longest beside, ms": 1e3 * max(map(max, during))}
     ratios = {"p50": Ratio.of(during, alone), "p99": Ratio.of(during, alone, 0.99, at_most=_P99)}
     return Section(
-        "beside", f"Beside a running loss simulation, {size}", [Row("filter", times, {}, ratios), memory], [_NOTE]
+        "beside", f"Beside a running loss simulation, {size}", [Row("filter", times, longest, ratios), memory], [_NOTE]
     )
 
 
 def _sent(wire: Wire, questions: Questions, form: Form, count: int) -> list[float]:
-    bodies = [questions.body(each, form) for each in questions.of(form, count)]
-    return [wire.ask(request("POST", "/filter", body))[0] for body in bodies]
+    requests = [request("POST", "/filter", questions.body(each, form)) for each in questions.of(form, count)]
+    return [wire.ask(each)[0] for _ in range(_REPEATS) for each in requests]
 
 
 @contextmanager
