@@ -4,9 +4,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -19,6 +17,7 @@ from tests.browser.page import Page
 from tests.browser.served import admin_url, demo, in_thread
 from tests.builders import labelled, make_node, make_pod, term
 from tests.conformance.engine import load
+from tests.http_server import Handler, http_server
 
 TOKEN = "right-token"  # noqa: S105  # of this test alone
 
@@ -111,26 +110,16 @@ TRIES = (
 )
 
 
-class _Empty(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+class _Empty(Handler):
+    def respond(self) -> None:
+        self.reply(200, media_type="text/html")
 
 
 @contextmanager
 def other_site() -> Iterator[str]:
     """Serve an empty page with a policy that allows all; to browsers localhost and 127.0.0.1 are two sites."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Empty) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://localhost:{server.server_port}/"
-        finally:
-            server.shutdown()
-            thread.join()
+    with http_server(_Empty) as port:
+        yield f"http://localhost:{port}/"
 
 
 def rejected(service: Service, reason: str) -> int:

@@ -1,17 +1,17 @@
 """An extender between kube-scheduler and Kindred: it notes what is said, and misbehaves for the pods it is told of."""
 
 import json
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 import httpx
 import msgspec
+
+from tests.http_server import Handler, http_server
 
 _PATIENCE: Final = 30.0  # seconds
 
@@ -43,65 +43,44 @@ class Relay:
         self.faults: dict[tuple[str, str], Fault] = {}
         """(verb, name of a pod) -> what goes wrong, as long as it is there."""
         self.calls: defaultdict[str, list[Call]] = defaultdict(list)  # verb -> its calls
-        self._kindred = httpx.Client(base_url=url, headers=headers, timeout=_PATIENCE)
-        relay = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:  # the library's name
-                relay.serve(self)
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Listen no more."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(_PATIENCE)
-        self._kindred.close()
+        self.kindred: Final = httpx.Client(base_url=url, headers=headers, timeout=_PATIENCE)
+        self.url = ""
 
     def calls_for(self, verb: str, pod: str) -> int:
         """Count the calls of a verb for a pod."""
         return sum(1 for call in self.calls[verb] if call.pod == pod)
 
-    def serve(self, request: BaseHTTPRequestHandler) -> None:
+    def serve(self, request: Handler) -> None:
         """Answer one question."""
         verb = request.path.removeprefix("/")
-        body = request.rfile.read(int(request.headers["Content-Length"]))
+        body = request.body()
         question = json.loads(body)
         pod: str = question["PodName"] if verb == "bind" else question["Pod"]["metadata"]["name"]
         fault = self.faults.get((verb, pod), Fault())
         response, sent = None, fault.body
         if sent is None:
-            sent = self._kindred.post(request.path, content=body).raise_for_status().content
+            sent = self.kindred.post(request.path, content=body).raise_for_status().content
             response = json.loads(sent)
         self.calls[verb].append(Call(pod, question, response))
         time.sleep(fault.seconds)
         if fault.cut:
             request.close_connection = True
             return
-        request.send_response(fault.status)
-        request.send_header("Content-Length", str(len(sent)))
-        request.end_headers()
-        request.wfile.write(sent)
+        request.reply(fault.status, sent)
 
 
 @contextmanager
 def relay_to(url: str, headers: Mapping[str, str] | None = None) -> Iterator[Relay]:
     """Run a relay before Kindred, which adds headers to what is asked."""
     relay = Relay(url, headers)
-    try:
+
+    class Relayed(Handler):
+        def respond(self) -> None:
+            relay.serve(self)
+
+    with relay.kindred, http_server(Relayed) as port:
+        relay.url = f"http://127.0.0.1:{port}"
         yield relay
-    finally:
-        relay.stop()
 
 
 def rejected(calls: list[Call]) -> Mapping[str, str]:

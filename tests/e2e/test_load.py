@@ -4,10 +4,8 @@ import json
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -20,6 +18,7 @@ from tests.e2e.programs import wait_until
 from tests.e2e.shapes import node, pod
 from tests.fake_apiserver.usage import METRICS_PATH, FakeUsage
 from tests.fake_apiserver.wire import Request
+from tests.http_server import Handler, http_server
 from tests.throughput.modes import LISTED_NODES, MODES
 
 _GROUP_VERSION: Final = "metrics.k8s.io/v1beta1"
@@ -38,34 +37,18 @@ _DISCOVERY: Final = {
 def usage_server(usage: FakeUsage, tls: ssl.SSLContext | None = None) -> Iterator[int]:
     """Serve the APIs of `usage` until the block ends; give the port."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # the name that the library calls
+    class Usage(Handler):
+        def respond(self) -> None:
             split = urlsplit(self.path)
             request = Request("GET", split.path, dict(parse_qsl(split.query)), {}, b"")
             respond = usage.apis.get(split.path)
             status, body = (404, b"{}") if respond is None else respond(request)
             if split.path == METRICS_PATH.removesuffix("/nodes"):  # by which the API server knows that it is there
                 status, body = 200, json.dumps(_DISCOVERY).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.reply(status, body)
 
-        def log_message(self, *_: Any) -> None:  # noqa: ANN401  # as the library has it
-            """Keep quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    if tls is not None:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    thread = Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http_server(Usage, tls) as port:
+        yield port
 
 
 @contextmanager

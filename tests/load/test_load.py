@@ -3,11 +3,9 @@
 import json
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from tests.http_server import Handler, http_server
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,29 +19,12 @@ def load(*arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-class Garbage(BaseHTTPRequestHandler):
+class Garbage(Handler):
     """Returns the same wrong response to every request: fields of ExtenderFilterResult are missing."""
 
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b'{"NodeNames":["node-00001"]}')
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
-
-
-@contextmanager
-def garbage_server() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Garbage) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    def respond(self) -> None:
+        self.body()
+        self.reply(200, b'{"NodeNames":["node-00001"]}')
 
 
 def test_schedulers_get_right_responses_while_the_api_server_fails_and_certificates_are_replaced(
@@ -63,8 +44,8 @@ def test_schedulers_get_right_responses_while_the_api_server_fails_and_certifica
 
 
 def test_wrong_responses_make_it_fail_and_are_reported() -> None:
-    with garbage_server() as url:
-        status, printed = load("--host", url, "--seconds", "1")
+    with http_server(Garbage) as port:
+        status, printed = load("--host", f"http://127.0.0.1:{port}", "--seconds", "1")
     assert status == 1, printed
     assert "100.00 % of the requests failed." in printed
     assert "no ExtenderFilterResult: Object missing required field" in printed

@@ -4,10 +4,8 @@ import json
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -29,6 +27,7 @@ from tests.app.commands.running import running
 from tests.app.commands.why.cluster import small_cluster
 from tests.app.questions import by_name, mirror_of
 from tests.builders import make_node, make_pod
+from tests.http_server import Handler, http_server
 
 WORD: Final = "FORGED"
 HOSTILE: Final = (
@@ -207,29 +206,13 @@ def pod_group() -> dict[str, Any]:
 def server(status: int, body: object) -> Iterator[str]:
     text = json.dumps(body).encode()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
+    class Same(Handler):
+        def respond(self) -> None:
+            self.body()
+            self.reply(status, text)
 
-        do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815  # the names of the standard library
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the same
-            """Log nothing."""
-
-    serving = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{serving.server_port}"
-    finally:
-        serving.shutdown()
-        thread.join()
-        serving.server_close()
+    with http_server(Same) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="module")

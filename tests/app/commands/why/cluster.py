@@ -4,10 +4,8 @@ It serves what `kindred why` asks. The fake API server of tests/fake_apiserver i
 """
 
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,6 +13,7 @@ import msgspec
 
 from tests.app.asgi import ask
 from tests.fake_apiserver.resources import RESOURCES
+from tests.http_server import Handler, http_server
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -82,24 +81,13 @@ class SmallCluster:
         return list(dict.fromkeys(each["plural"] for each in found if each is not None and not each["name"]))
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Handler):
     cluster: SmallCluster
 
-    def do_GET(self) -> None:
-        self._handle()
-
-    def do_POST(self) -> None:
-        self._handle()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the signature of the standard library
-        """Log nothing."""
-
-    def _handle(self) -> None:
+    def respond(self) -> None:
         url = urlsplit(self.path)
         headers = {name.lower(): self.headers.get_all(name, []) for name in self.headers}
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        requested = Requested(self.command, url.path, dict(parse_qsl(url.query)), headers, body)
+        requested = Requested(self.command, url.path, dict(parse_qsl(url.query)), headers, self.body())
         self.cluster.requested.append(requested)
         found = _PATH.fullmatch(url.path)
         if url.path == "/version" and self.cluster.git_version is not None:
@@ -171,12 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(code, {"kind": "Status", "code": code, "reason": reason, "message": message})
 
     def _send(self, code: int, value: object) -> None:
-        body = msgspec.json.encode(value)
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.reply(code, msgspec.json.encode(value))
 
 
 def _selected(each: Mapping[str, Any], query: Mapping[str, str]) -> bool:
@@ -191,12 +174,6 @@ def small_cluster() -> Iterator[SmallCluster]:
     """Serve an empty cluster on a free port of this machine."""
     cluster = SmallCluster()
     handler = type("Handler", (_Handler,), {"cluster": cluster})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        cluster.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield cluster
-        finally:
-            server.shutdown()
-            thread.join()
+    with http_server(handler) as port:
+        cluster.url = f"http://127.0.0.1:{port}"
+        yield cluster
