@@ -17,7 +17,7 @@ import yaml
 
 from app.settings.configuration import load_configuration
 from app.settings.settings import PortRule, port_rule
-from tests.demo_server import demo_server
+from tests.app.serving import demo_server
 
 DOCUMENT: Final[dict[str, Any]] = yaml.safe_load(Path("docker-compose.yml").read_text("utf-8"))
 SERVICES: Final[dict[str, dict[str, Any]]] = DOCUMENT["services"]
@@ -70,7 +70,7 @@ def test_it_has_no_rights_no_port_beyond_the_loopback_a_healthcheck_without_shel
     assert [str(file) for file in mounts(name).values() if not file.is_file()] == []
 
 
-def test_the_checks_of_health_find_a_service_and_miss_none() -> None:
+def test_the_checks_of_health_find_a_service_and_miss_none(tmp_path: Path) -> None:
     text = Path("Dockerfile").read_text("utf-8").replace("\\\n", "")
     of_image = json.loads(re.findall(r"^HEALTHCHECK .* CMD (\[.*\])$", text, re.MULTILINE)[0])
     _, *of_compose = SERVICES["kindred"]["healthcheck"]["test"]
@@ -81,7 +81,7 @@ def test_the_checks_of_health_find_a_service_and_miss_none() -> None:
         return run.returncode == 0
 
     closed = "1"
-    with demo_server() as server:
+    with demo_server(tmp_path) as server:
         port = server.url.rpartition(":")[2]
         assert finds(of_image, KINDRED_LISTEN=f"0.0.0.0:{port}", http_proxy=f"http://127.0.0.1:{closed}")
         assert finds(of_image, KINDRED_LISTEN=f"0.0.0.0:{closed}", KINDRED_HEALTH_PORT=port)

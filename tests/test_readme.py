@@ -22,7 +22,7 @@ from app.settings.settings import Settings, variable_of
 from app.settings.types import split_address
 from core.profile import full_profile
 from core.releases.release import RELEASES
-from tests.demo_server import DemoServer, announced, demo_server
+from tests.app.serving import Service, demo_server
 from tests.markdown import assert_rendered
 
 README = Path("README.md").read_text(encoding="utf-8")
@@ -36,14 +36,14 @@ def ids(curls: list[tuple[str, str]]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def demo() -> Iterator[DemoServer]:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Run a service with the command of the README."""
-    with demo_server() as server:
-        yield server
+    with demo_server(tmp_path_factory.mktemp("demo")) as service:
+        yield service
 
 
 @pytest.mark.parametrize(("command", "response"), CURLS, ids=ids(CURLS))
-def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, response: str, demo: DemoServer) -> None:
+def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, response: str, demo: Service) -> None:
     curl, _, formatter = command.partition(" | ")
     arguments = shlex.split(curl)
     body = Path(arguments[arguments.index("-d") + 1].removeprefix("@")).read_bytes()
@@ -55,10 +55,10 @@ def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, respo
 
 
 @pytest.mark.parametrize(("command", "rendered"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
-def test_the_service_that_the_readme_starts_explains_the_same(command: str, rendered: str, demo: DemoServer) -> None:
+def test_the_service_that_the_readme_starts_explains_the_same(command: str, rendered: str, demo: Service) -> None:
     loaded, pod, explained = rendered.partition("\nPod ")
     assert loaded.startswith("Loaded ")  # only `kindred serve` prints it at the start
-    output = CliRunner().invoke(cli.main, shlex.split(command.replace("--demo", f"--server {demo.admin}"))).output
+    output = CliRunner().invoke(cli.main, shlex.split(command.replace("--demo", f"--server {demo.admin_url}"))).output
     assert_rendered(output, f"{pod[1:]}{explained}")
 
 
@@ -71,8 +71,8 @@ def test_make_run_serves_the_demo() -> None:
     ) as process:
         try:
             assert process.stdout is not None
-            page = announced(process.stdout, r"in a browser: (\S+)/")
-            assert httpx.get(f"{page}/readyz").status_code == 200
+            page = next(filter(None, (re.search(r"in a browser: (\S+)/", line) for line in process.stdout)))
+            assert httpx.get(f"{page[1]}/readyz").status_code == 200
         finally:
             os.killpg(process.pid, signal.SIGTERM)
 

@@ -34,9 +34,17 @@ class Service:
 
     @property
     def url(self) -> str:
-        announced = re.search(r"answers at (\S+)", self.stdout)
-        assert announced, self.stderr[-2000:]
-        return announced[1]
+        return self.announced(r"answers at (\S+)")
+
+    @property
+    def admin_url(self) -> str:
+        return self.announced(r"Debugging at (\S+?)/debug")
+
+    def announced(self, pattern: str) -> str:
+        """Return what the service has said of itself."""
+        found = re.search(pattern, self.stdout)
+        assert found, self.stderr[-2000:]
+        return found[1]
 
     @property
     def address(self) -> tuple[str, int]:
@@ -82,6 +90,15 @@ def kindred(
         finally:
             if process.poll() is None:
                 process.kill()
+
+
+@contextmanager
+def demo_server(folder: Path) -> Iterator[Service]:
+    """Run the demo as a user starts it, on a free port; it must end with status 0."""
+    with kindred(folder, "serve", "--demo", *ANY_PORT) as service:
+        until(lambda: "in a browser" in service.stdout)
+        yield service
+        assert service.end(signal.SIGTERM) == 0, service.stderr[-2000:]
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.app.serving import Service
 from tests.browser.chromium import Browser, browsing, chromium
 from tests.browser.page import Page
-from tests.browser.served import admin_url, bench, demo, huge, odd
+from tests.browser.served import bench, demo, huge, odd
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def demo_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, str]]:
     """Yield the service, and where admins ask."""
     with demo(tmp_path_factory.mktemp("demo")) as service:
-        yield service, admin_url(service)
+        yield service, f"{service.admin_url}/"
 
 
 @pytest.fixture(scope="session")
@@ -34,19 +34,19 @@ def demo_url(demo_service: tuple[Service, str]) -> str:
 @pytest.fixture(scope="session")
 def bench_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with bench(tmp_path_factory.mktemp("bench")) as service:
-        yield admin_url(service)
+        yield f"{service.admin_url}/"
 
 
 @pytest.fixture(scope="session")
 def huge_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with huge(tmp_path_factory.mktemp("huge")) as service:
-        yield admin_url(service)
+        yield f"{service.admin_url}/"
 
 
 @pytest.fixture(scope="session")
 def odd_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with odd(tmp_path_factory.mktemp("odd")) as service:
-        yield admin_url(service)
+        yield f"{service.admin_url}/"
 
 
 def opened(browser: Browser, url: str) -> Page:

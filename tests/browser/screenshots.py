@@ -8,7 +8,7 @@ from typing import Final
 from tests.app.serving import ROOT
 from tests.browser.chromium import browsing, chromium
 from tests.browser.page import Page
-from tests.browser.served import admin_url, demo
+from tests.browser.served import demo
 
 _PICTURE: Final = ROOT / "docs" / "images" / "page-opening-light.png"
 
@@ -22,7 +22,7 @@ def main() -> None:
         with browsing(Path(profile), program) as browser, demo(Path(folder)) as service:
             page = Page(browser)
             browser.window(1500, 1080)
-            page.open(admin_url(service))
+            page.open(f"{service.admin_url}/")
             page.show_node("node1")
             browser.until("document.querySelector('.cause, #pending-causes .hint') !== null")
             browser.evaluate("scrollTo(0, 0)")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import signal
 import threading
 from collections.abc import Iterable, Iterator
@@ -72,13 +71,6 @@ def listed(kinds: Iterable[tuple[str, Iterable[Object]]]) -> str:
     """Return what kubectl prints of some objects."""
     items = [{"apiVersion": "v1", "kind": kind, **each} for kind, objects in kinds for each in objects]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-
-
-def admin_url(service: Service) -> str:
-    """Return where the page is."""
-    announced = re.search(r"Debugging at (\S+?)/debug", service.stdout)
-    assert announced, service.stderr
-    return announced[1] + "/"
 
 
 def bench_pod(kind: str) -> str:

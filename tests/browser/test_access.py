@@ -14,7 +14,7 @@ from tests.app.serving import Service, until
 from tests.browser.chromium import REBOUND, Browser
 from tests.browser.conftest import opened
 from tests.browser.page import Page
-from tests.browser.served import admin_url, demo, in_thread
+from tests.browser.served import demo, in_thread
 from tests.builders import labelled, make_node, make_pod, term
 from tests.conformance.engine import load
 from tests.http_server import Handler, http_server
@@ -25,7 +25,7 @@ TOKEN = "right-token"  # noqa: S105  # of this test alone
 def test_a_token_is_asked_for_and_kept_for_the_tab(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(TOKEN)
     with demo(tmp_path, KINDRED_ADMIN_TOKEN_FILE=str(tmp_path / "token")) as service:
-        page = opened(browser, admin_url(service))
+        page = opened(browser, f"{service.admin_url}/")
         browser.until("document.querySelector('#access').hidden === false")  # the state of the service is refused
         assert page.value("sessionStorage.length") == 0
         browser.window(360, 740)

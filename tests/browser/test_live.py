@@ -7,15 +7,15 @@ import httpx
 
 from tests.browser.chromium import Browser
 from tests.browser.conftest import opened
-from tests.browser.served import admin_url, demo
+from tests.browser.served import demo
 
 
 def test_a_service_that_has_stopped_is_said_and_found_again(browser: Browser, tmp_path: Path) -> None:
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
     with demo(tmp_path / "first") as service:
-        page = opened(browser, admin_url(service))
-        port = httpx.URL(admin_url(service)).port
+        page = opened(browser, f"{service.admin_url}/")
+        port = httpx.URL(service.admin_url).port
         page.ask("data/queue-0")
         headline = page.text("#answer")
         assert page.text("#lost") == ""
@@ -32,7 +32,7 @@ def test_a_service_that_has_stopped_is_said_and_found_again(browser: Browser, tm
 
 def test_a_service_with_a_page_that_follows_it_ends_at_once(browser: Browser, tmp_path: Path) -> None:
     with demo(tmp_path, KINDRED_GRACE_PERIOD="5") as service:
-        page = opened(browser, admin_url(service))
+        page = opened(browser, f"{service.admin_url}/")
         page.until_text("#mirror", "fresh")
         assert page.text("#lost") == ""
         assert service.end(signal.SIGTERM) == 0

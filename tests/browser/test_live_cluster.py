@@ -14,7 +14,7 @@ from tests.bench.cluster import HOST, ZONE
 from tests.browser.chromium import Browser
 from tests.browser.conftest import over
 from tests.browser.page import Page
-from tests.browser.served import admin_url, in_thread, serving
+from tests.browser.served import in_thread, serving
 from tests.browser.test_address import reopen
 from tests.builders import NodeBuilder, make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
@@ -73,7 +73,7 @@ def api_url() -> Iterator[str]:
 def followed_url(tmp_path_factory: pytest.TempPathFactory, api_url: str) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("followed")
     with serving(folder, "--kubeconfig", kubeconfig(folder, api_url), **SETTINGS) as service:
-        url = admin_url(service)
+        url = f"{service.admin_url}/"
         until(lambda: httpx.get(f"{service.url}/readyz").status_code == 200)
         yield url
 

@@ -11,7 +11,7 @@ import pytest
 from tests.browser.chromium import Browser
 from tests.browser.conftest import opened
 from tests.browser.page import Page
-from tests.browser.served import admin_url, listed, serving
+from tests.browser.served import listed, serving
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
 
 
@@ -127,7 +127,7 @@ def served(browser: Browser, folder: Path, nodes: Sequence[NodeBuilder], pods: S
     kinds = (("Node", [each.obj() for each in nodes]), ("Pod", [each.obj() for each in pods]))
     (folder / "cluster.json").write_text(listed(kinds))
     with serving(folder, "--snapshot", str(folder / "cluster.json")) as service:
-        yield opened(browser, admin_url(service))
+        yield opened(browser, f"{service.admin_url}/")
         browser.open("about:blank")
 
 

@@ -8,14 +8,14 @@ import pytest
 from tests.browser.chromium import Browser
 from tests.browser.conftest import over
 from tests.browser.page import Page
-from tests.browser.served import admin_url, demo
+from tests.browser.served import demo
 
 
 @pytest.fixture
 def alpha_page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     """Yield the page over the demo cluster with a feature gate by which no device is judged."""
     with demo(tmp_path, KINDRED_FEATURE_GATES="DRADeviceTaints=true") as service:
-        yield from over(browser, admin_url(service))
+        yield from over(browser, f"{service.admin_url}/")
 
 
 def test_what_could_not_be_judged_is_said_above_the_map_and_nothing_is_said_to_fit(alpha_page: Page) -> None:
@@ -70,7 +70,7 @@ def configured_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("configured")
     (folder / "scheduler.yaml").write_text(CONFIGURATION, "utf-8")
     with demo(folder, KINDRED_SCHEDULER_CONFIG=str(folder / "scheduler.yaml")) as service:
-        yield admin_url(service)
+        yield f"{service.admin_url}/"
 
 
 @pytest.fixture

@@ -35,9 +35,7 @@ class Watched:
 
     @property
     def admin_url(self) -> str:
-        announced = re.search(r"Debugging at (\S+?)/debug", self.service.stdout)
-        assert announced
-        return announced[1]
+        return self.service.admin_url
 
     @property
     def address(self) -> tuple[str, int]:
