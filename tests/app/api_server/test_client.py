@@ -6,7 +6,7 @@ import logging
 import subprocess
 import sys
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -93,6 +93,20 @@ def test_the_servers_name_is_the_one_of_the_configuration(setting: Setting) -> N
 # Streams.
 
 
+def taking(taken: asyncio.Event) -> Callable[[ApiClient, ApiServer], Awaitable[list[bytes]]]:
+    """Return what takes a stream chunk by chunk, and tells of each one."""
+
+    async def exchange(client: ApiClient, _: ApiServer) -> list[bytes]:
+        reported: list[bytes] = []
+        async with client.stream(PODS, {"watch": "true"}) as chunks:
+            async for each in chunks:
+                reported.append(each)
+                taken.set()
+        return reported
+
+    return exchange
+
+
 def test_chunks_are_given_as_they_arrive(setting: Setting) -> None:
     taken = asyncio.Event()
 
@@ -104,15 +118,7 @@ def test_chunks_are_given_as_they_arrive(setting: Setting) -> None:
             taken.clear()
         yield b"0\r\n\r\n"
 
-    async def exchange(client: ApiClient, _: ApiServer) -> list[bytes]:
-        reported: list[bytes] = []
-        async with client.stream(PODS, {"watch": "true"}) as chunks:
-            async for each in chunks:
-                reported.append(each)
-                taken.set()
-        return reported
-
-    assert setting.run(respond, exchange) == [b'{"a"', b":1}\n", b"\xe2\x80\xa8\n"]
+    assert setting.run(respond, taking(taken)) == [b'{"a"', b":1}\n", b"\xe2\x80\xa8\n"]
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "GZIP"])
@@ -128,15 +134,7 @@ def test_what_a_proxy_compresses_is_decoded_as_it_arrives(setting: Setting, enco
             taken.clear()
         yield chunk(packer.flush()) + b"0\r\n\r\n"
 
-    async def exchange(client: ApiClient, _: ApiServer) -> list[bytes]:
-        reported: list[bytes] = []
-        async with client.stream(PODS, {"watch": "true"}) as chunks:
-            async for each in chunks:
-                reported.append(each)
-                taken.set()
-        return reported
-
-    assert setting.run(respond, exchange) == [b"one\n", b"two\n"]
+    assert setting.run(respond, taking(taken)) == [b"one\n", b"two\n"]
 
 
 def test_a_compressed_list_is_decoded(setting: Setting) -> None:

@@ -2,12 +2,15 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
-from app.server.ports import Port
+from app.server.ports import Port, extender_port
 from app.server.server import Server
+from app.settings.settings import Settings
+from app.verbs.endpoint import ExtenderApp
+from tests.app.server.tls.secrets import Certificates
 
 PATIENCE: Final = 20.0  # seconds
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -59,3 +62,23 @@ async def until(condition: Callable[[], bool]) -> None:
     """Wait for what nobody tells of; the caller has a limit of time."""
     while not condition():  # noqa: ASYNC110 - nobody tells of it
         await asyncio.sleep(0.01)
+
+
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+def run_on(loop: LoopFactory, story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a story in a loop of this kind, with a limit of time."""
+
+    async def in_time() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await story()
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(in_time())
+
+
+def port_of(app: ExtenderApp, certificates: Certificates | None) -> Port:
+    """Return any port for an app, with TLS if there are certificates."""
+    files = {} if certificates is None else {"tls_directory": str(certificates.directory())}
+    return extender_port(Settings.model_validate({"listen": "127.0.0.1:0", **files}), app)

@@ -28,11 +28,6 @@ READ_TOKEN: Final = "r3ad-0nly"  # noqa: S105 - the same
 PATH: Final = "/debug/config"
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("admin") / "ca")
-
-
 @pytest.fixture
 def token_file(tmp_path: Path) -> Path:
     file = tmp_path / "token"

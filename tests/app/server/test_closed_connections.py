@@ -3,26 +3,26 @@
 import asyncio
 import gc
 import ssl
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from collections.abc import Iterator
 from weakref import ref
 
 import pytest
 import uvloop
 
-from app.server.ports import Port, extender_port
-from app.settings.settings import Settings
+from app.server.ports import Port
 from app.verbs.request import VerbResponse
-from tests.app.server.conversations import PATIENCE, connected, read_response, request, serving, until
+from tests.app.server.conversations import (
+    LoopFactory,
+    connected,
+    port_of,
+    read_response,
+    request,
+    run_on,
+    serving,
+    until,
+)
 from tests.app.server.tls.secrets import Certificates
 from tests.app.verbs.receptions import app_of, reception
-
-LoopFactory = Callable[[], asyncio.AbstractEventLoop]
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("tls") / "authority")
 
 
 @pytest.fixture(autouse=True)
@@ -34,20 +34,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def served(certificates: Certificates | None) -> Port:
-    app = app_of(lambda _: VerbResponse(b"{}"), reception())
-    files: dict[str, str] = {}
-    if certificates is not None:
-        files = {"tls_directory": str(certificates.directory())}
-    return extender_port(Settings.model_validate({"listen": "127.0.0.1:0", **files}), app)
-
-
-def run(loop: LoopFactory, story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    async def in_time() -> None:
-        async with asyncio.timeout(PATIENCE):
-            await story()
-
-    with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(in_time())
+    return port_of(app_of(lambda _: VerbResponse(b"{}"), reception()), certificates)
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -81,4 +68,4 @@ def test_a_closed_connection_is_gone_without_a_collection(
             left = sum(isinstance(each, ssl.SSLObject) for each in gc.get_objects())
             assert left <= before + int(tls)  # that of this test's own side
 
-    run(loop, story)
+    run_on(loop, story)

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,12 @@ from tests.fake_apiserver.single_objects import binding_path
 
 BINDINGS: Final = 50
 SLOW: Final = 1.5  # seconds that the API server takes for each
+
+
+def binding(folder: Path, server: FakeApiServer, **environment: str) -> AbstractContextManager[Service]:
+    """Run a service that binds."""
+    arguments = ("serve", "--kubeconfig", kubeconfig(folder, server.url), *ANY_PORT, "--bind", "true")
+    return kindred(folder, *arguments, environment=environment)
 
 
 async def bind(client: httpx.AsyncClient, service: Service, pod: dict[str, Any]) -> httpx.Response:
@@ -54,8 +61,7 @@ def test_bindings_under_way_are_finished_and_answered(tmp_path: Path, *, before_
             pods = [server.create(PODS.path, make_pod(f"p{number}").obj()) for number in range(BINDINGS)]
             stall = Stall(before_head=before_head)
             server.faults.add(stall, None, "bind", times=None)
-            config = kubeconfig(tmp_path, server.url)
-            with kindred(tmp_path, "serve", "--kubeconfig", config, *ANY_PORT, "--bind", "true") as service:
+            with binding(tmp_path, server) as service:
                 await until_ready(service)
                 requested = [asyncio.create_task(bind(client, service, pod)) for pod in pods]
                 await server.until(lambda: len(server.requests.of(None, "bind")) == BINDINGS, PATIENCE)
@@ -80,8 +86,7 @@ def test_a_binding_whose_caller_has_gone_is_finished(tmp_path: Path) -> None:
             pod = server.create(PODS.path, make_pod("p").obj())
             stall = Stall(SLOW, before_head=True)
             server.faults.add(stall, binding_path("p"), "bind")
-            config = kubeconfig(tmp_path, server.url)
-            with kindred(tmp_path, "serve", "--kubeconfig", config, *ANY_PORT, "--bind", "true") as service:
+            with binding(tmp_path, server) as service:
                 await until_ready(service)
                 async with httpx.AsyncClient(timeout=PATIENCE) as client:
                     requested = asyncio.create_task(bind(client, service, pod))
@@ -101,19 +106,7 @@ def test_an_api_server_that_never_answers_does_not_keep_it_beyond_the_time_for_a
             server.create(NODES.path, make_node("n1").obj())
             pod = server.create(PODS.path, make_pod("p").obj())
             server.faults.add(Stall(before_head=True), binding_path("p"), "bind")
-            config = kubeconfig(tmp_path, server.url)
-            environment = {"KINDRED_HTTP_TIMEOUT": "2.5"}
-            with kindred(
-                tmp_path,
-                "serve",
-                "--kubeconfig",
-                config,
-                "--listen",
-                "127.0.0.1:0",
-                "--bind",
-                "true",
-                environment=environment,
-            ) as service:
+            with binding(tmp_path, server, KINDRED_HTTP_TIMEOUT="2.5") as service:
                 await until_ready(service)
                 requested = asyncio.create_task(bind(client, service, pod))
                 await server.until(lambda: len(server.requests.of(None, "bind")) == 1, PATIENCE)
@@ -134,19 +127,7 @@ def test_health_is_told_until_the_end(tmp_path: Path) -> None:
             pod = server.create(PODS.path, make_pod("p").obj())
             stall = Stall()
             server.faults.add(stall, binding_path("p"), "bind")
-            config = kubeconfig(tmp_path, server.url)
-            environment = {"KINDRED_HEALTH_PORT": "0"}
-            with kindred(
-                tmp_path,
-                "serve",
-                "--kubeconfig",
-                config,
-                "--listen",
-                "127.0.0.1:0",
-                "--bind",
-                "true",
-                environment=environment,
-            ) as service:
+            with binding(tmp_path, server, KINDRED_HEALTH_PORT="0") as service:
                 await until_ready(service)
                 requested = asyncio.create_task(bind(client, service, pod))
                 await server.until(lambda: len(server.requests.of(None, "bind")) == 1, PATIENCE)

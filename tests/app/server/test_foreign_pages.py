@@ -16,17 +16,11 @@ from app.settings.settings import Settings
 from app.wiring.main import create_service
 from tests.app.questions import shop
 from tests.app.server.conversations import PATIENCE, connected, read_response, serving
-from tests.app.server.tls.secrets import Certificates
 
 PATH: Final = "/debug/config"
 FIRST: Final = f"GET {PATH} HTTP/1.1"
 NUMBER: Final = "NUMBER"  # stands for the port's, which is not known before
 Reported = tuple[int, dict[str, str]]
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("foreign") / "ca")
 
 
 def admin(**settings: object) -> Port:

@@ -27,11 +27,6 @@ ON_BOTH_LOOPS: Final = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("listener") / "ca")
-
-
 def port(certificates: Certificates, limits: Limits = DEFAULTS, *, secure: bool = True) -> Port:
     app = FastAPI()
 

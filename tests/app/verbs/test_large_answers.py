@@ -3,25 +3,29 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import uvloop
 
 from app.objects.decode import Body
 from app.server.port import Connection
-from app.server.ports import Port, extender_port
-from app.settings.settings import Settings
 from app.verbs.admission import Admission
-from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
-from tests.app.server.conversations import PATIENCE, connected, read_response, request, serving, until
+from tests.app.server.conversations import (
+    LoopFactory,
+    connected,
+    port_of,
+    read_response,
+    request,
+    run_on,
+    serving,
+    until,
+)
 from tests.app.server.tls.secrets import Certificates
 from tests.app.verbs.receptions import app_of, reception
 
 LARGE: Final = random.Random(0).randbytes(16 * 1024 * 1024)  # noqa: S311 - so that no two parts are alike
-LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 each_loop = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 each_scheme = pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
 QUESTION: Final = request("/preempt", b"{}")
@@ -30,13 +34,6 @@ QUESTION: Final = request("/preempt", b"{}")
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(tmp_path_factory.mktemp("tls") / "authority")
-
-
-def port_of(app: ExtenderApp, certificates: Certificates | None) -> Port:
-    files: dict[str, str] = {}
-    if certificates is not None:
-        files = {"tls_directory": str(certificates.directory())}
-    return extender_port(Settings.model_validate({"listen": "127.0.0.1:0", **files}), app)
 
 
 class Served:
@@ -63,15 +60,6 @@ class Served:
         return VerbResponse(LARGE)
 
 
-def run(loop: LoopFactory, story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    async def in_time() -> None:
-        async with asyncio.timeout(PATIENCE):
-            await story()
-
-    with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(in_time())
-
-
 @each_loop
 @each_scheme
 def test_each_answer_is_whole_and_in_its_turn(certificates: Certificates, loop: LoopFactory, tls: bool) -> None:  # noqa: FBT001 - a column
@@ -89,7 +77,7 @@ def test_each_answer_is_whole_and_in_its_turn(certificates: Certificates, loop: 
                 assert (await read_response(reader))[2] == LARGE
             await until(lambda: served.is_idle)
 
-    run(loop, story)
+    run_on(loop, story)
 
 
 @each_loop
@@ -107,7 +95,7 @@ def test_over_tls_no_more_is_encrypted_than_the_client_takes(certificates: Certi
             assert 0 < served.unsent() < 2 * 1024 * 1024
             assert await reader.readexactly(len(LARGE)) == LARGE
 
-    run(loop, story)
+    run_on(loop, story)
 
 
 @each_loop
@@ -130,4 +118,4 @@ def test_who_goes_away_in_the_middle_leaves_nothing_behind(
                 writer.write(QUESTION)
                 assert (await read_response(reader))[2] == LARGE
 
-    run(loop, story)
+    run_on(loop, story)

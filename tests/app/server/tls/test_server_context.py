@@ -30,11 +30,6 @@ ON_BOTH_LOOPS: Final = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return Certificates(tmp_path_factory.mktemp("tls") / "ca")
-
-
 def run(talked: Coroutine[Any, Any, None], loop: LoopFactory = asyncio.new_event_loop) -> None:
     with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(talked)
