@@ -231,15 +231,18 @@ def test_an_error_of_one_node_is_asked_for_again_and_the_others_are_kept() -> No
     assert requested.plugin.requested == [["a", "b", "c"], ["b"], ["b"]]
 
 
+class Raising(StatedPlugin):
+    """Fails while it `raises`."""
+
+    raises = False
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
+        if self.raises:
+            raise RuntimeError("for a moment")
+        return super().pre_filter(mirror, pod)
+
+
 def test_a_plugin_that_raises_leaves_its_row_to_be_looked_at_again() -> None:
-    class Raising(StatedPlugin):
-        raises = False
-
-        def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
-            if self.raises:
-                raise RuntimeError("for a moment")
-            return super().pre_filter(mirror, pod)
-
     plugin = Raising(invalidated_by=(when(Pod, Scope.COUNTERS),))
     requested = Requested(plugin)
     requested.statuses()
@@ -374,14 +377,6 @@ def test_the_chain_is_weighed() -> None:
 
 
 def test_a_filter_that_raises_leaves_the_chain_to_be_looked_at_again() -> None:
-    class Raising(StatedPlugin):
-        raises = False
-
-        def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
-            if self.raises:
-                raise RuntimeError("for a moment")
-            return super().pre_filter(mirror, pod)
-
     chain = Chain()
     chain.first = plugin = Raising("First", invalidated_by=(when(Pod, Scope.COUNTERS),))
     chain.cache = EquivalenceCache(chain.mirror, [chain.first, chain.second], CacheOptions(mode="spec"))

@@ -1,18 +1,18 @@
 """Node selectors over all nodes of a request at once, against each node judged alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from core.framework.node_matcher import NodeMatcher, label_keys
-from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NodeTable
 from core.objects.affinity import Comparison, FieldRequirement, NodeAffinity, NodeSelector, NodeSelectorTerm
 from core.objects.labels import EVERYTHING, Operator, Selector, requirement
-from core.objects.node import Node
-from tests.core.mirror.values import mirror_of, node
+from tests.core.mirror.values import mirror_of, node, passes_over_nodes
+
+if TYPE_CHECKING:
+    from core.objects.node import Node
 
 KEYS: Final = ("zone", "gen", "of-strangers", "of-nobody")
 VALUES: Final = ("", "a", "b", "7", "-3", "08")
@@ -71,7 +71,7 @@ def test_nodes_of_a_request_are_judged_as_each_alone(seed: int) -> None:
 def test_many_keys_cost_one_pass_over_the_nodes_and_many_values_none(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [f"key-{number}" for number in range(200)]
     mirror = mirror_of(*(node(f"n{number}", labels=dict.fromkeys(keys, "x")) for number in range(5)))
-    passes = _passes(mirror, monkeypatch)
+    passes = passes_over_nodes(mirror, monkeypatch)
     terms = tuple(
         NodeSelectorTerm((requirement(key, Operator.IN, [f"value-{number}"]),))
         for number in range(20)
@@ -81,16 +81,3 @@ def test_many_keys_cost_one_pass_over_the_nodes_and_many_values_none(monkeypatch
     batch = mirror.batch(list(mirror.nodes.slots))
     assert not NodeMatcher(mirror, batch, label_keys(affinity)).required(affinity).any()
     assert len(passes) == 1
-
-
-def _passes(mirror: ClusterMirror, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Count passes over all nodes from now on."""
-    passes: list[int] = []
-    whole = NodeTable.__iter__
-
-    def counted(table: NodeTable) -> Iterator[tuple[int, Node]]:
-        passes.append(len(mirror.nodes.slots))
-        return whole(table)
-
-    monkeypatch.setattr(NodeTable, "__iter__", counted)
-    return passes

@@ -1,6 +1,5 @@
 """The values of labels over slots and over the nodes of a request."""
 
-from collections.abc import Iterator
 from random import Random
 from typing import Final
 from weakref import ref
@@ -9,10 +8,9 @@ import pytest
 
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchLabels, LabelColumns
-from core.mirror.node_info import NodeBatch, NodeTable
+from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT, UNSEEN
-from core.objects.node import Node
-from tests.core.mirror.values import mirror_of, node, tell
+from tests.core.mirror.values import mirror_of, node, passes_over_nodes, tell
 
 KEYS: Final = ("zone", "disk", "gen", "rare")
 
@@ -24,19 +22,6 @@ def values_on(mirror: ClusterMirror, key: str) -> dict[str, str]:
         return {}
     ids = {name: int(column.of_slot[slot]) for name, slot in mirror.nodes.slots.items()}
     return {name: column.values[value_id] for name, value_id in ids.items() if value_id != ABSENT}
-
-
-def passes_over_nodes(mirror: ClusterMirror, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Count passes over all nodes from now on."""
-    passes: list[int] = []
-    whole = NodeTable.__iter__
-
-    def counted(table: NodeTable) -> Iterator[tuple[int, Node]]:
-        passes.append(len(mirror.nodes.slots))
-        return whole(table)
-
-    monkeypatch.setattr(NodeTable, "__iter__", counted)
-    return passes
 
 
 def test_a_key_that_no_node_has_needs_no_column_and_no_look_at_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

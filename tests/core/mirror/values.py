@@ -1,10 +1,13 @@
 """Core values for tests of the mirror that say what no built v1 object says: requests, budgets, owners."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
+
+import pytest
 
 from core.events import Action, ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeTable
 from core.mirror.placement import PodTransition
 from core.objects.affinity import NO_AFFINITY, AffinityTerm, PodAffinity, PodMatcher, WeightedAffinityTerm
 from core.objects.kinds import PodDisruptionBudget, ReplicaSet
@@ -76,3 +79,16 @@ def mirror_of(*things: Object) -> ClusterMirror:
     mirror = ClusterMirror()
     tell(mirror, "Add", *things)
     return mirror
+
+
+def passes_over_nodes(mirror: ClusterMirror, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count passes over all nodes from now on."""
+    passes: list[int] = []
+    whole = NodeTable.__iter__
+
+    def counted(table: NodeTable) -> Iterator[tuple[int, Node]]:
+        passes.append(len(mirror.nodes.slots))
+        return whole(table)
+
+    monkeypatch.setattr(NodeTable, "__iter__", counted)
+    return passes

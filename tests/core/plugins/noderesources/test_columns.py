@@ -17,7 +17,8 @@ from core.plugins.noderesources.columns import ResourceColumns, classes_of
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES, Release
-from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, tell
+from tests.core.mirror.values import mirror_of, tell
+from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, offering
 
 MAX_INT64: Final = 2**63 - 1
 

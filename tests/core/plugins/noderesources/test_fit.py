@@ -24,7 +24,8 @@ from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.noderesources.strategies import NodeResourcesBalancedAllocation
 from core.releases.differences import rules_of
 from core.releases.release import Release, nearest
-from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, tell
+from tests.core.mirror.values import mirror_of, tell
+from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, offering
 
 
 def ratio(*shape: tuple[int, int]) -> ScoringStrategy:

@@ -28,7 +28,8 @@ from core.plugins.noderesources.strategies import (
     quotient,
     scorer_of,
 )
-from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering
+from tests.core.mirror.values import mirror_of
+from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, offering
 
 LEAST: Final = ScoringStrategy()
 MAX: Final = ScoringStrategy("MostAllocated")

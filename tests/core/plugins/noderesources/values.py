@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from core.events import Action, ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
 from core.objects.pod import Demand, Pod
+from tests.core.mirror.values import mirror_of
 
 Amounts: TypeAlias = Mapping[str, int]
 
@@ -25,19 +25,6 @@ def asking(name: str, amounts: Amounts, on: str = "", non_zero: tuple[int, int] 
     taken_for = (amounts.get("cpu", 0), amounts.get("memory", 0)) if non_zero is None else non_zero
     demand = Demand(non_zero_requests=taken_for, scored_requests=taken_for)
     return Pod(name, "default", name, node_name=on, requests=amounts, demand=demand)
-
-
-def tell(mirror: ClusterMirror, action: Action, *things: Object) -> None:
-    """Apply one event for each of the objects, in their order."""
-    for thing in things:
-        mirror.apply(ClusterEvent(action, thing))
-
-
-def mirror_of(*things: Object) -> ClusterMirror:
-    """Return a mirror that was told of the objects, in their order."""
-    mirror = ClusterMirror()
-    tell(mirror, "Add", *things)
-    return mirror
 
 
 def foreign(amounts: Amounts) -> tuple[ClusterMirror, NodeBatch]:
