@@ -28,6 +28,7 @@ from app.objects.decode import (
     under,
 )
 from app.objects.decode_devices import MAX_LIST, MAX_VALUES, Int64, WireSelector, refuse_more, selectors_of
+from app.objects.decode_groups import Condition
 from app.objects.decode_placement import WireNodeSelector, WireToleration, node_selector_of, toleration_of
 from core.objects.affinity import NodeSelector
 from core.objects.devices import (
@@ -115,16 +116,11 @@ class _Consumer(Wire):
     uid: str | None = None
 
 
-class _Condition(Wire):
-    type: str | None = None
-    status: str | None = None
-
-
 class _DeviceStatus(Wire):
     driver: str | None = None
     pool: str | None = None
     device: str | None = None
-    conditions: list[_Condition] | None = None
+    conditions: list[Condition] | None = None
 
 
 class _ClaimStatus(Wire):

@@ -140,11 +140,16 @@ class _SchedulingGroupSpec(Wire):
     disruption_mode: str | _DisruptionMode | None = None
 
 
-class WireCondition(Wire):
-    """A condition of a PodGroup or of a pod, with the fields that people read."""
+class Condition(Wire):
+    """A condition of any object."""
 
     type: str | None = None
     status: str | None = None
+
+
+class WireCondition(Condition):
+    """A condition of a PodGroup or of a pod, with the fields that people read."""
+
     reason: str | None = None
     message: str | None = None
     last_transition_time: str | None = None

@@ -33,6 +33,7 @@ from app.objects.decode import (
     selector_or_nothing,
     texts,
 )
+from app.objects.decode_groups import Condition
 from app.objects.decode_placement import WireTaint, taint_of
 from core.objects.kinds import Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from core.objects.node import CONDITION_TYPES, Node
@@ -41,11 +42,6 @@ from core.objects.pod_requests import rounded
 
 _MEASURED: Final = ("cpu", "memory")
 """Resources whose usage is measured, as a share of the capacity."""
-
-
-class _NodeCondition(Wire):
-    type: str | None = None
-    status: str | None = None
 
 
 class _Image(Wire):
@@ -61,7 +57,7 @@ class _NodeSpec(Wire):
 class _NodeStatus(Wire):
     allocatable: WireAmounts = NULL
     capacity: WireAmounts = NULL
-    conditions: list[_NodeCondition] | None = None
+    conditions: list[Condition] | None = None
     declared_features: list[str] | None = None
     images: list[_Image] | None = None
 
@@ -75,7 +71,7 @@ class WireNode(WireObject):
 
 _node_decoder: Final = msgspec.json.Decoder(WireNode)
 _taints_decoder: Final = nullable(list[WireTaint])
-_conditions_decoder: Final = msgspec.json.Decoder(list[_NodeCondition])
+_conditions_decoder: Final = msgspec.json.Decoder(list[Condition])
 _encoder: Final = msgspec.json.Encoder()
 _EMPTY_SPEC: Final = _NodeSpec()
 _EMPTY_STATUS: Final = _NodeStatus()

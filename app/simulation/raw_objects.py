@@ -9,6 +9,7 @@ import msgspec
 from app.explain.pod_names import WORKLOADS
 from app.explain.stored_pod import Json, read_json
 from app.objects.decode import NULL, DecodeError, Metadata, OwnerReference, Unread, Wire, WireObject
+from app.objects.decode_groups import Condition
 from app.objects.resources import OF_MANIFESTS
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
@@ -40,14 +41,9 @@ class _Spec(Wire):
     volumes: Sequence[_Volume] | None = None
 
 
-class _Condition(Wire):
-    type: str | None = None
-    status: str | None = None
-
-
 class _Status(Wire):
     phase: str | None = None
-    conditions: Sequence[_Condition] | None = None
+    conditions: Sequence[Condition] | None = None
 
 
 class _Pod(Wire):

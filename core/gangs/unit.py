@@ -10,7 +10,7 @@ from core.framework.interface import reasons_text
 from core.gangs.attempts import Shortfall
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pending_pods import Group, Rule
-from core.objects.groups import GroupCondition, PackingWay, PodGroup
+from core.objects.groups import GroupCondition, Packing, PackingWay, PodGroup
 from core.objects.pod import Pod
 
 if TYPE_CHECKING:
@@ -281,13 +281,7 @@ def packing_of(unit: Unit, mirror: ClusterMirror) -> PackingStatus:
         nodes = (info.node for name in names if (info := mirror.nodes.infos.get(name)) is not None)
         values = [None if node is None else node.labels.get(packing.topology_key) for node in nodes]
         domains = len({*values} - {None}) + values.count(None)
-    return PackingStatus(
-        way=packing.way,
-        topology_key=packing.topology_key,
-        problem=packing.problem,
-        nodes=len(names),
-        domains=domains,
-    )
+    return _packing(packing, nodes=len(names), domains=domains)
 
 
 def status_without_members(group: PodGroup) -> UnitStatus:
@@ -297,9 +291,13 @@ def status_without_members(group: PodGroup) -> UnitStatus:
         status=SchedulingStatus.PENDING,
         reason="has no members",
         minimum=group.minimum,
-        packing=PackingStatus(
-            way=group.packing.way, topology_key=group.packing.topology_key, problem=group.packing.problem
-        ),
+        packing=_packing(group.packing),
+    )
+
+
+def _packing(packing: Packing, nodes: int = 0, domains: int | None = None) -> PackingStatus:
+    return PackingStatus(
+        way=packing.way, topology_key=packing.topology_key, problem=packing.problem, nodes=nodes, domains=domains
     )
 
 
