@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.equivalence.classes import NOT_STORED, ClassEntry, Places, Unfit
+from core.equivalence.classes import NOT_STORED, ClassEntry, Unfit
 from core.equivalence.ranker import PASSED, RankRequest
 from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Row, cacheable_codes, counters_unchanged
 from core.equivalence.validity import NEVER, Validities, Validity
@@ -66,7 +66,7 @@ class CachedEvaluation:
         if len(filters) == 1:
             return self.verdicts(filters[0], batch) or first_failures((), batch, self.verdicts)
         entry, now, unfit = self._entry, self._validities.now, self._entry.unfit
-        if unfit is not None and unfit.slots is batch.slots and self._stays(unfit, filters, batch):
+        if unfit is not None and unfit.slots is batch.slots and self._stays(unfit, batch):
             unfit.at = now
             self._hit(len(batch) * len(filters))
             return unfit.verdicts
@@ -86,24 +86,30 @@ class CachedEvaluation:
             verdicts = Verdicts(found, chain.statuses)
         if len(batch) and verdicts.codes.all():
             # A class that is refused again may be so for long.
-            first = self._first_failing(filters, batch) if is_complete and unfit is not None else None
-            last = 0 if first is None else int(first.max())
-            entry.unfit = Unfit(now, batch.slots, verdicts, first, last) if is_complete else NOT_STORED
+            entry.unfit = Unfit(now, batch.slots, verdicts) if is_complete else NOT_STORED
+            if is_complete and unfit is not None:
+                self._note_first_failing(entry.unfit, filters, batch)
             self._cache.update_size(entry)
         return verdicts
 
-    def _first_failing(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Places | None:
-        """Return the place of the first filter that fails, by node. None: a PreFilter fails everywhere."""
+    def _note_first_failing(self, unfit: Unfit, filters: Sequence[AnyFilter], batch: NodeBatch) -> None:
+        """Note which filter is the first that fails, by node, unless it is a PreFilter or may depend on counters."""
         first = np.full(len(batch), -1, np.int8)
         for place, plugin in enumerate(filters):
             verdicts = self.verdicts(plugin, batch)
             if verdicts is not None and verdicts.of_pre_filter:
-                return None
+                return
             if verdicts is not None:
                 first[(verdicts.codes > 0) & (first < 0)] = place
-        return first
+        last, of = int(first.max()), self._validities.of
+        judging = [(place, each, of[each.name]) for place, each in enumerate(filters) if place <= last]
+        if not any(validity.reads_counters for _, _, validity in judging):
+            unfit.first, unfit.judging = first, judging
+            # Where each node fails before, only a PreFilter matters, because it rejects all.
+            later = [each for each in filters[last + 1 :] if each.pre_filter_rejects]
+            unfit.rejecting = [each for each in later if of[each.name].reads_counters]
 
-    def _stays(self, unfit: Unfit, filters: Sequence[AnyFilter], batch: NodeBatch) -> bool:
+    def _stays(self, unfit: Unfit, batch: NodeBatch) -> bool:
         """Return whether verdicts on nodes that do not fit are the same after what has changed since then.
 
         Only the changed nodes are judged again, and only by filters up to the one that fails there first.
@@ -114,20 +120,13 @@ class CachedEvaluation:
         slots = validities.slots_since(at)
         if slots is None or first is None or validities.all_at > at:
             return False
-        changed = batch.positions_of(slots)
-        for place, plugin in enumerate(filters):
-            validity = validities.of[plugin.name]
-            if place > unfit.last:  # where each node fails before, only a PreFilter matters, because it rejects all
-                if plugin.pre_filter_rejects and validity.reads_counters and self._rejects_all(plugin):
-                    return False
-            elif validity.reads_counters:
-                return False
-            elif validity.last_at > at:
-                there = [position for position in changed if place <= first.item(position)]
+        for place, plugin, validity in unfit.judging:
+            if validity.last_at > at:
+                there = [position for position in batch.positions_of(slots) if place <= first.item(position)]
                 expected = [unfit.verdicts.status(each) if place == first.item(each) else SUCCESS for each in there]
                 if there and not self._judges(plugin, batch.part(np.array(there)), expected):
                     return False
-        return True
+        return not any(map(self._rejects_all, unfit.rejecting))
 
     def _rejects_all(self, plugin: AnyFilter) -> bool:
         status, state = plugin.pre_filter(self.mirror, self._representative)
@@ -243,7 +242,7 @@ class CachedEvaluation:
             entry.last_slots = batch.slots
             return None
         ranker, ranking = self._cache.ranker(filters, scores), entry.ranking
-        request = RankRequest(self.mirror, self._representative, batch)
+        request = RankRequest(self, self.mirror, self._representative, batch)
         changed = None if ranking is None else ranker.refreshed(ranking, request)
         if changed is not None:
             again = len(changed.positions)

@@ -4,7 +4,7 @@ Source: the equivalence class design ("same controller = same class"), corrected
 controller can differ (kubernetes issue 56265, PR 58555). So the fields are part of the class, too.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from core.equivalence.ranking import NO_SLOTS, Ranking
 from core.equivalence.rows import STATUS_BYTES, FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
-from core.equivalence.validity import NEVER, Validities
+from core.equivalence.validity import NEVER, Validities, Validity
 from core.framework.interface import MAX_REASONS, AnyFilter, AnyScore, Code, Plugin, Status, Verdicts
 from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
@@ -157,8 +157,10 @@ class Unfit(msgspec.Struct, gc=False):
     verdicts: Verdicts
     first: Places | None = None
     """Place of the first filter that fails, by node. None: not known."""
-    last: int = 0
-    """The last of these places."""
+    judging: Sequence[tuple[int, AnyFilter, Validity]] = ()
+    """The filters up to the last of these places."""
+    rejecting: Sequence[AnyFilter] = ()
+    """The later ones whose PreFilter may reject all nodes after a change of counters."""
 
     @property
     def nbytes(self) -> int:

@@ -4,8 +4,7 @@ A decision changes one node. A visit of all plugins' rows after each decision ta
 calls with no work to do. So only the plugins that an event concerns are visited, and only for the changed nodes.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import compress, repeat
+from collections.abc import Collection, Iterable, Sequence
 from operator import and_
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -13,7 +12,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from core.equivalence.ranking import NO_SLOTS, UNFIT, LastResult, Range, Ranking, Totals
+from core.equivalence.groups import UNFIT, Groups, Totals
+from core.equivalence.ranking import LastResult, Ranking
 from core.equivalence.validity import Validities, Validity
 from core.framework.evaluation import Evaluation
 from core.framework.interface import AnyFilter, AnyScore, Code
@@ -31,6 +31,7 @@ Scores: TypeAlias = Sequence[tuple[AnyScore, int]]
 class RankRequest(msgspec.Struct, frozen=True, gc=False):
     """The request: the best nodes of a batch without strangers, for the representative of a class."""
 
+    evaluation: Evaluation
     mirror: ClusterMirror
     pod: Pod
     batch: NodeBatch
@@ -45,7 +46,7 @@ class Changed(msgspec.Struct, frozen=True, gc=False):
     slots: Collection[int]
     """The slots with changes, also of nodes that are not ranked."""
     by_pods: bool
-    """Whether pods came, went or changed, and nothing else happened."""
+    """Whether, of what concerns results that depend on other nodes, only pods came, went or changed."""
 
     @property
     def part(self) -> NodeBatch:
@@ -60,13 +61,12 @@ class Changed(msgspec.Struct, frozen=True, gc=False):
         verdicts = plugin.filter(state, self.part)
         return None if verdicts.has_error() else (verdicts.codes == 0).tolist()
 
-    def scores(self, plugin: AnyScore, state: Any, *, normalized: bool) -> list[int]:  # noqa: ANN401  # of the plugin
-        """Return the raw score of each node, or the normalised one, by a plugin that normalises alone."""
+    def scores(self, plugin: AnyScore, state: Any) -> list[int]:  # noqa: ANN401  # of the plugin
+        """Return the normalised score of each node, by a plugin that normalises alone."""
         scores = [plugin.score_on(state, slot) for slot in self.on]
         if None not in scores:
             return scores  # type: ignore[return-value]  # likewise
-        raw = plugin.score(state, self.part)
-        found: list[int] = (plugin.normalize(raw) if normalized else raw).tolist()
+        found: list[int] = plugin.normalize(plugin.score(state, self.part)).tolist()
         return found
 
 
@@ -79,33 +79,55 @@ class _Score(NamedTuple):
     plugin: AnyScore
     weight: int
     validity: Validity
+    is_fixed: bool
+    """Whether the raw score of a node depends on that node alone. Then its state is a FixedScores."""
+    lasts: bool
+    """Whether its state lasts until an event of one of its rules."""
 
-    @property
-    def is_own(self) -> bool:
-        """Whether the normalised score of a node depends on that node alone."""
-        return self.plugin.scores_alone and self.plugin.normalizes_alone and not self.validity.reads_counters
+
+class FixedScores:
+    """Raw scores by position, which no pod changes: the traits of nodes for a plugin without counters."""
+
+    def __init__(self, raw: Int64Array) -> None:
+        self.raw: Final = raw
+
+    def of_all(self, _batch: NodeBatch) -> Sequence[Int64Array]:
+        """Return the scores."""
+        return (self.raw,)
+
+    def on(self, position: int, _slot: int) -> Sequence[int]:
+        """Return the score at a position."""
+        return (self.raw.item(position),)
+
+    def scores(self, traits: Sequence[Int64Array], _nodes: Int64Array) -> Int64Array:
+        """Return the scores of groups."""
+        return traits[0]
+
+
+_Scoring: TypeAlias = Sequence[tuple[_Score, Any]]
+"""The other scores of which nodes differ, with their states, which may be Traits."""
 
 
 class Ranker:
     """Makes rankings for the plugins of one profile, and finds the best nodes with them.
 
-    Plugins that read counters run at each decision, for the changed nodes alone where they say that no other node's
-    result has changed. Plugins whose score of a node depends on other nodes run for all nodes.
+    Filters that read counters run at each decision, for the changed nodes alone where they say that no other node's
+    result has changed. Scores that depend on other nodes are compared by group.
     """
 
     def __init__(self, filters: Sequence[AnyFilter], scores: Scores, validities: Validities) -> None:
         self._profile = (filters, scores)
         self._validities = validities
         each_filter = [_Filter(plugin, validities.of[plugin.name]) for plugin in filters]
-        each_score = [_Score(plugin, weight, validities.of[plugin.name]) for plugin, weight in scores]
+        each_score = [_score_of(plugin, weight, validities.of[plugin.name]) for plugin, weight in scores]
         self._own_filters = [each for each in each_filter if not each.validity.reads_counters]
         self._counting_filters = [each for each in each_filter if each.validity.reads_counters]
-        self._own_scores = [each for each in each_score if each.is_own]
+        self._own_scores = [each for each in each_score if each.is_fixed and each.plugin.normalizes_alone]
         self._own_validities = [each.validity for each in self._own_filters]
         self._own_validities += [each.validity for each in self._own_scores]
-        self._other_scores = [each for each in each_score if not each.is_own]
-        self._alone = [each for each in self._other_scores if each.plugin.scores_alone]
-        self._together = [each for each in self._other_scores if not each.plugin.scores_alone]
+        self._other_scores = [each for each in each_score if not (each.is_fixed and each.plugin.normalizes_alone)]
+        self._counting_validities = [each.validity for each in self._counting_filters]
+        self._counting_validities += [each.validity for each in self._other_scores]
         highest = MAX_NODE_SCORE * sum(weight for _, weight in scores)  # kube-scheduler takes any int32 as a weight
         self._of_total: type[np.signedinteger[Any]] = np.int32 if highest < -UNFIT else np.int64
         self.own_plugins: Final = len(self._own_validities)
@@ -148,7 +170,8 @@ class Ranker:
             return None
         positions = request.batch.positions_of(slots)
         on = [*map(ranking.slots.item, positions)]
-        changed = Changed(request, positions, on, slots, validities.others_at <= as_of)
+        by_pods = validities.others_at <= as_of or all(each.others_at <= as_of for each in self._counting_validities)
+        changed = Changed(request, positions, on, slots, by_pods)
         if positions:
             if not self._own_filters_again(ranking, changed):
                 return None
@@ -161,31 +184,25 @@ class Ranker:
 
         `changed` is the result of `refreshed`. None: the ranking is new.
         """
-        totals, ranking.totals = ranking.totals, None  # until all is up to date
-        there = changed if changed is not None and changed.by_pods and totals is not None else None
-        before = {} if there is None or ranking.ranges is None else ranking.raw_at(there.positions)
+        groups, ranking.groups = ranking.groups, None  # until all is up to date
+        there = changed if changed is not None and changed.by_pods and groups is not None else None
         only_there = self._filter_again(ranking, request, there)
         if only_there is None:
             return None
-        for each in self._alone:
-            last = ranking.raw.get(each.plugin.name)
-            if last is not None and last.at < each.validity.last_at:
-                last = None
-            if last is None or each.validity.reads_counters:
-                only_there = self._score_again(each, last, ranking, request, there) and only_there
-        if there is None or totals is None or not only_there:
-            totals = self._added_up(ranking, with_ranges=False)
-        elif self._amended(ranking, totals, there.positions, before):
-            ranking.totals = totals
-            best = ranking.best_but(there.positions) if len(ranking.skipping) == len(self._together) else None
-            if best is not None:
-                return best
-        else:
-            totals = self._added_up(ranking, with_ranges=True)
-        totals = self._with_the_rest(ranking, request, totals)
-        highest = ranking.highest = int(np.maximum.reduce(totals))  # 0.7 us less than `max`
-        ranking.best = NO_SLOTS if highest == UNFIT else (totals == highest).nonzero()[0]
-        return ranking.best if len(ranking.best) else None
+        if changed is None or ranking.has_too_many_groups:  # a class that is seldom requested needs no groups
+            return self._best_of_all(ranking, request)
+        traits_stay = self._score_again(ranking, request, there)
+        states = [(each, ranking.states[each.plugin.name].result) for each in self._other_scores]
+        scoring = [(each, state) for each, state in states if state is not None]
+        if groups is None or there is None or not traits_stay or not _moved(ranking, groups, there, scoring):
+            groups, only_there = _grouped(request.batch, scoring), False
+        if groups is None:
+            ranking.has_too_many_groups = True
+            return self._best_of_all(ranking, request)
+        if not only_there:
+            groups.fill(self._values(ranking))
+        ranking.groups = groups
+        return _best_of_groups(groups, scoring)
 
     def _own_filters_again(self, ranking: Ranking, changed: Changed) -> bool:
         """Run own filters again that may have changed on these nodes. False: see `refreshed`."""
@@ -213,13 +230,13 @@ class Ranker:
     def _own_scores_again(self, ranking: Ranking, changed: Changed) -> None:
         """Run own scores again that may have changed on these nodes."""
         mirror, pod = changed.request.mirror, changed.request.pod
-        for plugin, weight, validity in self._own_scores:
+        for plugin, weight, validity, *_ in self._own_scores:
             if validity.last_at <= ranking.as_of:
                 continue
             status, state = ranking.score_states.get(plugin.name) or plugin.pre_score(mirror, pod, changed.part)
             if plugin.state_lasts:
                 ranking.score_states[plugin.name] = status, state
-            scores = None if state is None else changed.scores(plugin, state, normalized=True)
+            scores = None if state is None else changed.scores(plugin, state)
             ranking.rescore(plugin.name, weight, changed.positions, scores)
 
     def _filter_again(self, ranking: Ranking, request: RankRequest, there: Changed | None) -> bool | None:
@@ -244,8 +261,8 @@ class Ranker:
             if last is not None and last.versions == versions:
                 continue
             if there is not None and last is not None and plugin.passes_alike(state, last.versions, there.slots):
-                passes, passing = last.by_position, there.passes(plugin, state)
-                if passing is None:  # `totals` are gone, so the next request judges all nodes again
+                passes, passing = last.result, there.passes(plugin, state)
+                if passing is None:  # `groups` are gone, so the next request judges all nodes again
                     return None
                 _put(passes, there.positions, passing)
             else:
@@ -256,116 +273,83 @@ class Ranker:
             ranking.passed[plugin.name] = LastResult(self._validities.now, versions, passes)
         return only_there
 
-    def _score_again(
-        self,
-        score: _Score,
-        last: LastResult[Int64Array | None] | None,
-        ranking: Ranking,
-        request: RankRequest,
-        there: Changed | None,
-    ) -> bool:
-        """Bring the raw scores of a plugin up to date. Return whether they have changed only `there`.
-
-        `last` are the last ones, but for those that counters have changed. None: there are none.
-        """
-        plugin, validity = score.plugin, score.validity
-        _, state = plugin.pre_score(request.mirror, request.pod, request.batch)
-        versions = () if state is None else plugin.score_versions(state)
-        if last is not None and last.versions == versions:
-            return True
-        raw, moved = None, None
-        if last is not None and there is not None and state is not None and last.state is not None:
-            raw = last.by_position
-            moved = None if raw is None else plugin.rescore(state, last.state, raw, there.slots, request.batch)
-        if moved is None or raw is None or there is None:
-            raw = None if state is None else plugin.score(state, request.batch)
-            if raw is not None and not validity.reads_counters and raw.min() == raw.max():
-                raw = None
-        else:
-            _put(raw, there.positions, there.scores(plugin, state, normalized=False))
-        ranking.raw[plugin.name] = LastResult(self._validities.now, versions, raw, state)
-        return moved is False
-
-    def _amended(
-        self, ranking: Ranking, totals: Totals, positions: Sequence[int], before: Mapping[str, Sequence[int]]
-    ) -> bool:
-        """Add up the totals at some positions again. False: a range has changed, so all others may differ, too.
-
-        `before` has the raw scores there that are in `ranges`. A normalised score follows from the raw score and the
-        range of all.
-        """
-        ranges = ranking.ranges
-        if ranges is None:
-            return False
-        raw = ranking.raw_at(positions)
-        if ranges.keys() != raw.keys():
-            return False
-        did_fit = [totals.item(position) != UNFIT for position in positions]
-        fits = [*map(ranking.fits_at, positions)]
-        fitting = [*compress(positions, fits)]
-        sums = [*map(ranking.sums.item, fitting)]
-        for plugin, weight, _ in self._other_scores:
-            if plugin.name not in raw:
+    def _score_again(self, ranking: Ranking, request: RankRequest, there: Changed | None) -> bool:
+        """Bring up to date what the other scores follow from. Return whether only nodes `there` have other traits."""
+        stay = there is not None
+        for each in self._other_scores:
+            plugin, last = each.plugin, ranking.states.get(each.plugin.name)
+            if last is not None and each.lasts and last.at >= each.validity.last_at:
                 continue
-            among, now = ranges[plugin.name], [*compress(raw[plugin.name], fits)]  # others may be beyond the range
-            if not among.stays(compress(before[plugin.name], did_fit), now):
-                return False
-            scores = plugin.normalize(np.array((among.lowest, among.highest, *now))).tolist()[2:]
-            sums = [total + weight * score for total, score in zip(sums, scores, strict=True)]
-        _put(totals, positions, repeat(UNFIT, len(positions)))
-        _put(totals, fitting, sums)
-        return True
+            _, state = plugin.pre_score(request.mirror, request.pod, request.batch)
+            if state is not None and each.is_fixed:
+                raw = plugin.score(state, request.batch)
+                state = None if raw.min() == raw.max() else FixedScores(raw)
+            ranking.states[plugin.name] = LastResult(self._validities.now, (), state)
+            earlier = None if last is None else last.result
+            if there is not None and stay and not (state is None and earlier is None):
+                known = state is not None and earlier is not None and plugin.by_traits
+                stay = known and state.follows(earlier, there.slots)  # type: ignore[union-attr]  # as it is known
+        return stay
 
-    def _added_up(self, ranking: Ranking, *, with_ranges: bool) -> Totals:
-        """Return the totals of all nodes but for the scores of `_with_the_rest`, and keep them."""
+    def _values(self, ranking: Ranking) -> Totals:
+        """Return the sums of the own scores, and UNFIT where a filter fails."""
         fits = ranking.fits
         for last in ranking.passed.values():
-            fits = fits & last.by_position
-        fitting = None if fits.all() else fits.nonzero()[0]
-        totals = np.full(len(fits), UNFIT, self._of_total)
-        if fitting is not None and len(fitting) <= 1:  # no score is needed
-            totals[fitting] = 0
-            return totals
-        sums = ranking.sums if fitting is None else ranking.sums.take(fitting)
-        ranges: dict[str, Range] = {}
-        for plugin, weight, _ in self._alone:
-            raw = ranking.raw[plugin.name].by_position
-            if raw is not None:
-                raw = raw if fitting is None else raw.take(fitting)
-                if with_ranges:
-                    ranges[plugin.name] = Range(raw)
-                sums = sums + weight * plugin.normalize(raw)
-        totals[slice(None) if fitting is None else fitting] = sums
-        ranking.ranges = ranges if with_ranges else None
-        ranking.totals = totals
-        return totals
+            fits = fits & last.result
+        values = ranking.sums.astype(self._of_total)
+        values[~fits] = UNFIT
+        return values
 
-    def _with_the_rest(self, ranking: Ranking, request: RankRequest, totals: Totals) -> Totals:
-        """Return totals with the scores of plugins that compare all nodes that fit. One pod may change all of these."""
-        comparing = [each for each in self._together if each.plugin.name not in ranking.skipping]
-        fits = totals != UNFIT if comparing else NO_SLOTS
-        number = int(np.count_nonzero(fits))
-        if number <= 1:
-            return totals
-        fitting = fits.nonzero()[0] if number < len(totals) else None
-        part, sums = (request.batch, totals) if fitting is None else (request.batch.part(fitting), totals.take(fitting))
-        for plugin, weight, validity in comparing:
-            last = ranking.together.get(plugin.name) if fitting is None else None
-            if last is None or last.at < validity.last_at:
-                _, state = plugin.pre_score(request.mirror, request.pod, part)
-                if state is None:
-                    ranking.skipping.add(plugin.name)
-                    continue
-                last = LastResult(self._validities.now, (), None, state)
-                if fitting is None and plugin.state_lasts:
-                    ranking.together[plugin.name] = last
-            raw = plugin.score(last.state, request.batch)
-            sums = sums + weight * plugin.normalize(raw if fitting is None else raw.take(fitting))
-        if fitting is None:
-            return sums
-        found = totals.astype(np.int64)
-        found[fitting] = sums
-        return found
+    def _best_of_all(self, ranking: Ranking, request: RankRequest) -> IntpArray | None:
+        """Return the best nodes by a comparison of all that fit, or None if no node fits."""
+        values, batch = self._values(ranking), request.batch
+        fitting = (values != UNFIT).nonzero()[0]
+        if len(fitting) <= 1:  # no score is needed
+            return fitting if len(fitting) else None
+        part, totals = batch if len(fitting) == len(batch) else batch.part(fitting), values.take(fitting)
+        for each in self._other_scores:
+            raw = request.evaluation.raw_scores(each.plugin, part)
+            if raw is not None:
+                totals = totals + each.weight * each.plugin.normalize(raw)
+        best: IntpArray = fitting.compress(totals == totals.max())
+        return best
+
+
+def _score_of(plugin: AnyScore, weight: int, validity: Validity) -> _Score:
+    is_fixed = plugin.scores_alone and not validity.reads_counters
+    return _Score(plugin, weight, validity, is_fixed, is_fixed or plugin.state_lasts)
+
+
+def _moved(ranking: Ranking, groups: Groups, there: Changed, scoring: _Scoring) -> bool:
+    """Put the changed nodes into their groups. False: there are too many groups now."""
+    for position, slot in zip(there.positions, there.on, strict=True):
+        traits = tuple([trait for _, state in scoring for trait in state.on(position, slot)])
+        value = ranking.sums.item(position) if ranking.fits_at(position) else UNFIT
+        if not groups.move(position, value, traits):
+            return False
+    return True
+
+
+def _grouped(batch: NodeBatch, scoring: _Scoring) -> Groups | None:
+    """Group all nodes. None: a plugin does not say by what they differ, or there are too many groups."""
+    traits = []
+    for each, state in scoring:
+        found = state.of_all(batch) if each.is_fixed or each.plugin.by_traits else None
+        if found is None:
+            return None
+        traits.append(found)
+    return Groups.of(traits, len(batch))
+
+
+def _best_of_groups(groups: Groups, scoring: _Scoring) -> IntpArray | None:
+    """Return the best nodes, or None if no node fits. Scores are normalised by those of the nodes that fit."""
+    among = groups.nodes.nonzero()[0]
+    if len(among) <= 1:
+        return groups.best(among) if len(among) else None
+    totals = groups.tops.take(among)
+    for (each, state), traits in zip(scoring, groups.traits, strict=True):
+        totals += each.weight * each.plugin.normalize(state.scores(traits, groups.nodes).take(among))
+    return groups.best(among[totals == np.maximum.reduce(totals)])
 
 
 def _put(array: NDArray[Any], positions: Sequence[int], values: Iterable[object]) -> None:

@@ -24,19 +24,20 @@ _REMEMBERED_CHANGES: Final = 256
 """After more changes than this, a comparison of all nodes costs no more."""
 
 
-_Rule: TypeAlias = tuple["Validity", Touches, bool, tuple[str, str]]
-"""What becomes invalid, when, whether for all nodes, and how it is counted."""
+_Rule: TypeAlias = tuple["Validity", Touches, Scope, tuple[str, str]]
+"""What becomes invalid, when, for which nodes, and how it is counted."""
 
 
 class Validity:
     """Times at which the results of one plugin became invalid, by slot and for all nodes. 0: never."""
 
-    __slots__ = ("all_at", "changed_at", "counts", "last_at", "reads_counters")
+    __slots__ = ("all_at", "changed_at", "counts", "last_at", "others_at", "reads_counters")
 
     def __init__(self, capacity: int) -> None:
         self.changed_at = np.zeros(capacity, np.int64)
         self.all_at = 0
         self.last_at = 0  # the latest time of any slot or of all
+        self.others_at = 0  # of the last change of anything but a pod that a rule names, counters included
         self.reads_counters = False  # whether the plugin also reads counters, which have versions
         self.counts: Counter[tuple[str, str]] = Counter()  # (kind, operation) -> invalidations
 
@@ -66,12 +67,11 @@ class Validities:
             for rule in (*NODE_LIFE, *plugin.invalidated_by):
                 if rule.scope is Scope.COUNTERS:
                     validity.reads_counters = True
-                else:
-                    for operation in rule.operations:
-                        counted = rule.kind.__name__, operation.value
-                        self._rules[rule.kind, operation].append(
-                            (validity, rule.touches, rule.scope is Scope.ALL, counted)
-                        )
+                    if rule.kind is Pod:
+                        continue
+                for operation in rule.operations:
+                    counted = rule.kind.__name__, operation.value
+                    self._rules[rule.kind, operation].append((validity, rule.touches, rule.scope, counted))
 
     def changed(self, change: ClusterChange, capacity: int) -> None:
         """Apply a change of a mirror with `capacity` slots."""
@@ -85,10 +85,14 @@ class Validities:
         else:
             kind, slot = _subject(change)
             touched, self.others_at = NO_SLOT, self.now
-        for validity, touches, is_for_all, counted in self._rules.get((kind, operation_of(before, after)), ()):
+        for validity, touches, scope, counted in self._rules.get((kind, operation_of(before, after)), ()):
             if touches(before, after):
+                if kind is not Pod:
+                    validity.others_at = self.now
+                if scope is Scope.COUNTERS:
+                    continue
                 validity.last_at = self.now
-                if is_for_all:
+                if scope is Scope.ALL:
                     validity.all_at = self.all_at = self.now
                 elif slot != NO_SLOT:
                     validity.changed_at[slot] = self.now

@@ -257,6 +257,36 @@ class DeviceAmounts(Protocol):
         """Return for each node how many devices it has, and how many are allocated. None: it is not known."""
 
 
+MOST_TRAITS: Final = 6
+"""Nodes that differ by more numbers for one plugin would be too many groups. A pod may have thousands of terms."""
+
+
+class Traits(Protocol):
+    """A state of PreScore that knows numbers of each node by which raw scores differ.
+
+    Pods on other nodes change none of them: a domain, not its pods. Valid until a change of anything but a pod that a
+    rule of the plugin names.
+    """
+
+    def of_all(self, batch: NodeBatch, /) -> Sequence[Int64Array] | None:
+        """Return the numbers of all nodes of the batch of `pre_score`. None: they differ by too many."""
+
+    def on(self, position: int, slot: int, /) -> Sequence[int]:
+        """Return the numbers of the node at a position, with a slot."""
+
+    def follows(self, earlier: Any, slots: Collection[int], /) -> bool:  # noqa: ANN401  # of the same class
+        """Return whether other nodes have the numbers of an earlier state, if pods changed on these slots alone.
+
+        Then `of_all` is not called.
+        """
+
+    def scores(self, traits: Sequence[Int64Array], nodes: Int64Array, /) -> Int64Array:
+        """Return the raw score of each group with the same numbers, if so many nodes of each one are scored.
+
+        A group without nodes may have any score.
+        """
+
+
 class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     """A priority. The state from `pre_score` is stale after the next event."""
 
@@ -268,6 +298,8 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     """
     normalizes_alone: bool = False
     """Whether a node's normalised score is independent of the other nodes of the request."""
+    by_traits: bool = False
+    """Whether the states of `pre_score` are Traits."""
     may_count_devices: bool = False
     """Whether its arguments name a resource that devices may provide."""
 
@@ -301,16 +333,6 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     def score_versions(self, _state: ScoreState, /) -> Versions:
         """Return the versions of all counters that the raw scores depend on, for Scope.COUNTERS. Here: of none."""
         return ()
-
-    def rescore(
-        self, _state: ScoreState, _earlier: ScoreState, _raw: Int64Array, _slots: Collection[int], _batch: NodeBatch, /
-    ) -> bool | None:
-        """Bring raw scores by an earlier state up to date, if pods changed on these slots alone.
-
-        Return whether the score of any node but those of these slots changed. The caller scores those again. None: it
-        must score all nodes again.
-        """
-        return None
 
     def normalize(self, raw: Int64Array, /) -> Int64Array:
         """Normalise the raw scores of the requested nodes to 0..MAX_NODE_SCORE, NOT_SCORED to 0. Here: as they are.

@@ -372,12 +372,6 @@ class NodeBatch:
             ids[position] = ABSENT if node is None else column.id_of(node.labels)
         return ids
 
-    def in_domain(self, column: TopologyColumn, value_id: int) -> BoolArray:
-        """Return which nodes have a value id of a topology key."""
-        if self.slots is self._table.every_slot:
-            return column.of_slot[: len(self.slots)] == value_id  # type: ignore[no-any-return]
-        return self.value_ids(column) == value_id  # type: ignore[no-any-return]
-
     def name_json(self) -> NameTexts:
         """Return each name as JSON. Known nodes take it from their slots."""
         texts = self._table.name_json.take(self.slots)  # NO_SLOT reads the last slot, corrected below

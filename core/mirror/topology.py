@@ -108,6 +108,11 @@ class TopologyColumn(DistinctValues[str]):
         value_id = self.of_slot.item(slot)
         return value_id != ABSENT and self._slots[value_id] > 1
 
+    @property
+    def any_shared(self) -> bool:
+        """Whether any domain has several nodes."""
+        return len(self.ids) < int(np.count_nonzero(self.of_slot != ABSENT))
+
     def sums(self) -> Int64Array:
         """Return zeros to add counts into: one per value id, then one each for UNSEEN (-2) and ABSENT (-1)."""
         return np.zeros(len(self.values) + _SENTINELS, np.int64)

@@ -11,6 +11,8 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import Service
+from core.objects.labels import parse_selector
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.profile import full_profile
@@ -21,6 +23,7 @@ from tests.builders import NodeBuilder, PodBuilder, expressed, labelled, make_no
 from tests.core.decoded import node_of, pod_of
 from tests.depth import tries
 
+_SERVICE: Final = Service("default", "web", parse_selector({"app": "web"}, ()))
 Step: TypeAlias = tuple[str, int, int]
 
 _NODES: Final = 6
@@ -49,6 +52,12 @@ PODS: Final[Sequence[Pod]] = [
         _small("rather together by host").preferred_affinity(7, term("kubernetes.io/hostname", _WEB)),
         _small("even").spread("zone", _WEB),
         _small("rather even").spread("zone", _WEB, when="ScheduleAnyway"),
+        _small("even everywhere")
+        .spread("kubernetes.io/hostname", _WEB, when="ScheduleAnyway", max_skew=2)
+        .spread("zone", _WEB, when="ScheduleAnyway"),
+        _small("of two minds")
+        .preferred_affinity(5, term("zone", _WEB))
+        .preferred_anti_affinity(8, term("kubernetes.io/hostname", _WEB)),
         _small("picky").preferred_node_affinity(5, expressed("zone", "In", "a")),
         make_pod("nothing").label("app", "db"),
     )
@@ -81,6 +90,7 @@ STEPS: Final = st.one_of(
     st.tuples(st.just("node"), st.integers(0, len(NODES[0]) - 1), _places),
     st.tuples(st.just("no node"), st.just(0), _places),
     st.tuples(st.just("upgraded"), st.integers(0, len(RELEASES) - 1), _places),
+    st.tuples(st.just("service"), st.integers(0, 1), _places),
 )
 
 
@@ -110,6 +120,8 @@ class _Life:
             self.mirror.apply(ClusterEvent("Update", NODES[number][which]))
         elif what == "no node":
             self.mirror.apply(ClusterEvent("Delete", NODES[number][0]))
+        elif what == "service":  # without one, the default spread constraints count no pods
+            self.mirror.apply(ClusterEvent("Delete" if which else "Add", _SERVICE))
         elif what == "upgraded":
             self.mirror.change_rules(rules_of(RELEASES[which]))
 

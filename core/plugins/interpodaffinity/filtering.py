@@ -3,12 +3,12 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from core.framework.interface import SUCCESS, Code, Status, Verdicts, Versions
+from core.framework.interface import MOST_TRAITS, SUCCESS, Code, Status, Verdicts, Versions
 from core.mirror.affinity_counts import MatchTerms, Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -19,20 +19,18 @@ NAME: Final = "InterPodAffinity"
 
 FEW: Final = 3
 """Up to this number of nodes, sums are of numbers: an array of all domains takes 4 us."""
-_FEW_DOMAINS: Final = 256
-"""Up to this number of domains, their sums are kept for the next decision of a class: 2 KB."""
 
 
 class DomainSums:
     """Sums weighted counts per topology key and domain, so that each key is looked up once per batch."""
 
-    __slots__ = ("_by_column", "_sums")
+    __slots__ = ("_by_column", "_shared")
 
     def __init__(self, weighted: Iterable[tuple[DomainCounts, int]]) -> None:
         # By column, not by key. A pod with more terms than the limit of counters can evict a column that it reads
         # itself. Then two columns have the same key, with different value ids.
         self._by_column: dict[TopologyColumn, list[tuple[DomainCounts, int]]] = {}
-        self._sums: dict[TopologyColumn, Int64Array] = {}  # by domain, as last read, where there are few domains
+        self._shared: dict[TopologyColumn, Int64Array] = {}  # the sums by domain of some keys, see `of_all`
         for domains, weight in weighted:
             if domains.counts.nonzero:
                 self._by_column.setdefault(domains.column, []).append((domains, weight))
@@ -72,40 +70,47 @@ class DomainSums:
                 total += by_node
         return np.zeros(len(batch), np.int64) if total is None else total
 
-    def brought_up_to_date(
-        self, earlier: "DomainSums", raw: Int64Array, slots: Collection[int], batch: NodeBatch
-    ) -> bool | None:
-        """Change earlier sums by node into those of now, see ScorePlugin.rescore.
+    # See Traits. The number of a node is its domain, or the domain's sum for a key by which no two nodes share one.
 
-        Nodes that share no domain need no change: the caller reads them again.
-        """
-        if earlier._by_column != self._by_column:  # noqa: SLF001  # of the same class
+    def of_all(self, batch: NodeBatch) -> list[Int64Array] | None:
+        """Return the numbers of each node by topology key, and keep the sums of shared domains."""
+        if len(self._by_column) > MOST_TRAITS:
             return None
-        self._sums = earlier._sums  # noqa: SLF001
-        changes: list[tuple[TopologyColumn, int, int]] = []
+        self._shared = {column: self._by_domain(column) for column in self._by_column if column.any_shared}
+        found = []
         for column in self._by_column:
-            sums = self._sums.get(column)
-            if sums is None:
-                if any(map(column.shares, slots)):
-                    return None
-                continue
+            ids = batch.value_ids(column)
+            found.append(ids if column in self._shared else self._by_domain(column).take(ids))
+        return found
+
+    def on(self, _position: int, slot: int) -> list[int]:
+        """Return the numbers of the node of a slot."""
+        shared = self._shared
+        return [column.of_slot.item(slot) if column in shared else self._at(column, slot) for column in self._by_column]
+
+    def follows(self, earlier: "DomainSums", slots: Collection[int]) -> bool:
+        """Take over the kept sums of an earlier state, if the counters are the same. Pods changed on these slots."""
+        if [*earlier._by_column.items()] != [*self._by_column.items()]:  # noqa: SLF001  # of the same class
+            return False
+        self._shared = earlier._shared  # noqa: SLF001
+        for column, sums in self._shared.items():
             for slot in slots:
-                value_id, now = column.of_slot.item(slot), self._at(column, slot)
-                if now != sums[value_id]:
-                    if column.shares(slot):
-                        changes.append((column, value_id, now - sums.item(value_id)))
-                    sums[value_id] = now
-        for column, value_id, change in changes:
-            raw += batch.in_domain(column, value_id) * np.int64(change)
-        return bool(changes)
+                sums[column.of_slot.item(slot)] = self._at(column, slot)
+        return True
+
+    def scores(self, traits: Sequence[Int64Array], _nodes: Int64Array) -> Int64Array:
+        """Return the sum over the keys for each group with these numbers."""
+        total = np.zeros(len(traits[0]), np.int64)
+        for column, numbers in zip(self._by_column, traits, strict=True):
+            sums = self._shared.get(column)
+            total += numbers if sums is None else sums.take(numbers)
+        return total
 
     def _by_domain(self, column: TopologyColumn) -> Int64Array:
-        """Return the sums of a topology key by value id, and keep them for the next decision if they are few."""
+        """Return the sums of a topology key by value id."""
         sums = column.sums()
         for domains, weight in self._by_column[column]:
             domains.counts.add_into(sums, weight)
-        if len(sums) <= _FEW_DOMAINS:
-            self._sums[column] = sums
         return sums
 
     def at(self, slot: int) -> int:

@@ -91,6 +91,7 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
     class_fields = ("namespace", "labels", "affinity")
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
+    by_traits = True
 
     def __init__(
         self, *, hard_pod_affinity_weight: Int32 = 1, ignore_preferred_terms_of_existing_pods: bool = False
@@ -148,19 +149,9 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
         """Return the raw score of every node: the sum over the topology keys of its domains' weighted counts."""
         return state.per_node(batch)
 
-    def score_on(self, state: DomainSums, slot: int) -> int:
-        """Return the raw score of the node of a slot."""
-        return state.at(slot)
-
     def score_versions(self, state: DomainSums) -> Versions:
         """Return the versions of all counters that the raw scores depend on."""
         return state.versions()
-
-    def rescore(
-        self, state: DomainSums, earlier: DomainSums, raw: Int64Array, slots: Collection[int], batch: NodeBatch
-    ) -> bool | None:
-        """Add what has changed in the domains of these slots to the scores of all nodes there."""
-        return state.brought_up_to_date(earlier, raw, slots, batch)
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Normalise the raw scores to 0..100, truncated like Go's int64(). Equal scores all become 0."""

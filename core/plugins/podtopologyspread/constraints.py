@@ -206,6 +206,12 @@ class Domains:
             sums[: len(numbers)] = numbers
         return sums
 
+    def add(self, sums: Int64Array, slot: int, delta: int) -> None:
+        """Add `delta` pods on the node of a slot to sums, if the node counts."""
+        value_id = self._value_ids.item(slot)
+        if value_id != ABSENT:
+            sums[value_id] += delta
+
 
 class Counted:
     """The counted nodes of a constraint, by slot. Compared by identity."""

@@ -65,6 +65,7 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
     needs_pre = ("filter", "score")
     costly_pre = True
     state_lasts = True
+    by_traits = True
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields: tuple[str, ...] = ("namespace", "labels", "tolerations", "node_affinity", "spread")
     invalidated_by = _INVALIDATED_BY

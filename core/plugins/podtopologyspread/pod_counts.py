@@ -3,10 +3,10 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (countPodsMatchSelector).
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import Final
 
 import numpy as np
@@ -24,7 +24,9 @@ MAX_POD_COUNTERS: Final = 2048
 """How many counters are kept. One costs about 8 KB if it counts pods on 50 nodes, and 113 KB on 5,000."""
 MAX_BYTES: Final = 16 * 2**20
 """Approximate size limit of the kept counters. Each counts with its size when it was made."""
-_COUNTER_BYTES: Final = 2000
+_COUNTER_BYTES: Final = 2700
+_REMEMBERED: Final = 32
+"""How many of the last changes a counter tells."""
 _NODE_BYTES: Final = 100
 _MAX_NODE_BYTES: Final = 30_000
 """Maximum size of the numbers by node: a dict, or an array if many nodes have pods."""
@@ -40,7 +42,8 @@ _FEW_CONSTRAINTS: Final = 8
 """Up to this many constraints, the work is never too much. Ordinary pods have no more, so their work is not summed."""
 
 _SENTINELS: Final = 2  # TopologyCounts does not use the last two sums
-_versions: Final = count()
+_births: Final = count(step=1 << 32)
+"""First versions of counters, so far apart that no two counters ever have the same version."""
 
 _selects_namespace: Final = partial(namespace_is_selected, labels=None)
 
@@ -48,7 +51,7 @@ _selects_namespace: Final = partial(namespace_is_selected, labels=None)
 class PodCounter:
     """Numbers of pods per node slot. Every change gives `version` a value that no counter had."""
 
-    __slots__ = ("_arrays", "_counts", "nbytes", "version")
+    __slots__ = ("_arrays", "_changes", "_counts", "nbytes", "version")
 
     def __init__(self, counts: TopologyCounts, size: int = 0) -> None:
         """`size` is the size of the selector that selects the pods."""
@@ -56,7 +59,8 @@ class PodCounter:
         self._arrays: tuple[IntpArray, Int64Array] | None = None
         of_nodes = min(_NODE_BYTES * counts.nonzero, _MAX_NODE_BYTES) + _ARRAY_BYTES * counts.nonzero
         self.nbytes = _COUNTER_BYTES + _VALUE_BYTES * size + of_nodes
-        self.version = next(_versions)
+        self.version = next(_births)
+        self._changes: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
 
     @property
     def counts_any(self) -> bool:
@@ -67,7 +71,17 @@ class PodCounter:
         """Add a pod to the count of its node's slot (delta 1), or remove it (delta -1)."""
         self._counts.add(slot, delta)
         self._arrays = None
-        self.version = next(_versions)
+        self._changes.append((slot, delta))
+        self.version += 1
+
+    def since(self, version: int) -> Sequence[tuple[int, int]] | None:
+        """Return the changes since a version, as in `add`. None: they are too many, or it is of another counter."""
+        number = self.version - version
+        return [*islice(reversed(self._changes), number)] if 0 <= number <= len(self._changes) else None
+
+    def on(self, slot: int) -> int:
+        """Return the number of pods on the node of a slot."""
+        return self._counts.get(slot)
 
     def by_slot(self) -> tuple[IntpArray, Int64Array]:
         """Return the slots of the nodes with counted pods, and the number of pods on each. Made once for a version."""

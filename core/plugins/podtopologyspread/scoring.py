@@ -4,33 +4,31 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/scor
 """
 
 import math
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from core.framework.interface import Versions
+from core.framework.interface import MOST_TRAITS, Versions
 from core.framework.scores import MAX_NODE_SCORE, NOT_SCORED, mapped, rounded_all
 from core.mirror.cluster import ClusterMirror
-from core.mirror.label_columns import BatchColumn, BatchLabels
+from core.mirror.label_columns import BatchColumn, BatchLabels, LabelColumn
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import ABSENT, BoolArray, Float64Array, Int64Array
+from core.mirror.topology import ABSENT, BoolArray, Float64Array, Int64Array, IntpArray
 from core.objects.node import HOSTNAME
 from core.objects.pod import Pod, SpreadConstraint
-from core.plugins.podtopologyspread.constraints import ConstrainedDomains, having_all
+from core.plugins.podtopologyspread.constraints import ConstrainedDomains, Domains, having_all
 from core.plugins.podtopologyspread.pod_counts import PodCounter, PodCounts
-
-_TWO: Final = 2
 
 
 class PreScoreState:
     """The soft constraints of one incoming pod over the nodes of a request. Stale after a change of anything but a pod.
 
-    Counts of a constraint are added to the totals at once. Stored for each constraint, they would take 40 KB at 5,000
-    nodes.
+    What a constraint gives a node follows from one number, its trait: the pods on it for the hostname, and else its
+    domain. It is ABSENT without the label. Scores of a constraint are added to the totals at once. Stored for each
+    constraint, they would take 40 KB at 5,000 nodes.
     """
 
-    __slots__ = ("_batch", "_constraints", "_keys", "_labels", "_mirror", "_needed", "_pod", "_scored", "_weights")
+    __slots__ = ("_batch", "_constraints", "_keys", "_labels", "_mirror", "_needed", "_pod", "_scored", "_traits")
 
     def __init__(
         self,
@@ -50,7 +48,7 @@ class PreScoreState:
         self._batch = batch
         self._labels = BatchLabels(mirror, batch, self._keys)
         self._scored = self._scored_of(batch, self._labels)
-        self._weights: dict[str, float] = {}  # topology key -> weight
+        self._traits: list[_Trait] = []  # by constraint, once `of_all` was called
 
     def versions(self) -> Versions:
         """Return the versions of all counters that the raw scores depend on."""
@@ -63,46 +61,78 @@ class PreScoreState:
             labels = BatchLabels(self._mirror, batch, self._keys)
             scored = self._scored_of(batch, labels)
         domains = ConstrainedDomains(self._mirror, self._pod, self._needed)
-        raw = self._by_domain_mostly(batch, labels, domains)
-        if raw is None:
-            totals = np.zeros(len(batch), np.float64)
-            for constraint in self._constraints:
-                column = labels.of(constraint.topology_key)
-                if column is not None:
-                    totals += self._worth(constraint, batch, column, domains)
-            raw = rounded_all(totals)
+        weights: dict[str, float] = {}
+        totals = np.zeros(len(batch), np.float64)
+        for constraint in self._constraints:
+            key = constraint.topology_key
+            column = labels.of(key)
+            if column is None:
+                continue
+            if key not in weights:
+                weights[key] = _weight(self._size(key))
+            pods = None
+            if key != HOSTNAME:  # by domain before by node, because there are fewer domains
+                pods = domains.of(constraint, column.column).sums(self._counter(constraint))
+            totals += _worth(constraint, self._trait(constraint, column, batch), weights[key], pods)
+        raw = rounded_all(totals)
         if scored is not None:
             raw[~scored] = NOT_SCORED
         return raw
 
-    def _by_domain_mostly(
-        self, batch: NodeBatch, labels: BatchLabels, domains: ConstrainedDomains
-    ) -> Int64Array | None:
-        """Return the raw scores of all nodes by a constraint of the hostname and another one. None: it is another case.
+    def of_all(self, batch: NodeBatch) -> Sequence[Int64Array] | None:
+        """Return the traits of all nodes, by constraint. None: there are too many, or no node has all the labels."""
+        domains = ConstrainedDomains(self._mirror, self._pod, self._needed)
+        found: list[Int64Array] = []
+        self._traits = []
+        for constraint in self._constraints:
+            column = self._labels.of(constraint.topology_key)
+            if len(found) == MOST_TRAITS or (column is None and self._needed):
+                return None
+            if column is not None:
+                found.append(self._trait(constraint, column, batch))
+                self._traits.append(_Trait(constraint, column.column, domains.of(constraint, column.column)))
+        return found
 
-        Upstream's own constraints are these. Nodes without a counted pod have the score of their domain, so only a few
-        are scored by themselves. The sum of two numbers does not depend on their order.
-        """
-        nodes, known = self._mirror.nodes, {each.topology_key: each for each in self._constraints}
-        by_host = known.pop(HOSTNAME, None)
-        if by_host is None or len(known) != 1 or len(self._constraints) != _TWO:
-            return None
-        (other,) = known.values()
-        column = labels.of(other.topology_key)
-        if column is None or batch.slots is not nodes.all_slots() or not self._all_have(HOSTNAME):
-            return None
-        by_domain, least = self._by_domain(other, column, domains), float(by_host.max_skew - 1)
-        raw = rounded_all(by_domain + least).take(column.ids)
-        slots, pods = self._counter(by_host).by_slot()
-        positions = nodes.all_positions.take(slots)
-        there = pods * np.float64(self._weight(HOSTNAME)) + least
-        raw[positions] = rounded_all(there + by_domain.take(column.ids.take(positions)))
+    def on(self, _position: int, slot: int) -> list[int]:
+        """Return the traits of the known node of a slot."""
+        found = []
+        for each in self._traits:
+            trait = each.column.of_slot.item(slot)
+            if trait != ABSENT and each.of_host:
+                trait = self._counter(each.constraint).on(slot)
+            found.append(trait)
+        return found
+
+    def follows(self, earlier: "PreScoreState", _slots: Collection[int]) -> bool:
+        """Return whether it is the same state, which lasts until a node changes."""
+        return earlier is self
+
+    def scores(self, traits: Sequence[Int64Array], nodes: Int64Array) -> Int64Array:
+        """Return the raw score of each group of nodes with the same traits. `nodes` are how many count."""
+        scored = None
+        if self._needed:
+            scored = np.logical_and.reduce([each != ABSENT for each in traits])
+            nodes = nodes * scored
+        totals = np.zeros(len(nodes))
+        for each, trait in zip(self._traits, traits, strict=True):
+            if each.of_host:
+                totals += _worth(each.constraint, trait, _weight(int(np.add.reduce(nodes))), None)
+            else:
+                pods = each.pods(self._counter(each.constraint))
+                totals += _worth(each.constraint, trait, _weight(each.number(trait, nodes > 0)), pods)
+        raw = rounded_all(totals)
+        if scored is not None:
+            raw[~scored] = NOT_SCORED
         return raw
 
-    def _all_have(self, key: str) -> bool:
-        """Return whether all known nodes have a label."""
-        nodes = self._mirror.nodes
-        return nodes.label_keys[key] == len(nodes.slots)
+    def _trait(self, constraint: SpreadConstraint, column: BatchColumn, batch: NodeBatch) -> Int64Array:
+        ids = column.topology_ids()
+        if constraint.topology_key != HOSTNAME:
+            return ids
+        pods = self._counter(constraint).per_slot(self._mirror.nodes.capacity).take(batch.slots)
+        if ids.min(initial=0) < 0:
+            pods[ids == ABSENT] = ABSENT
+        return pods
 
     def _counter(self, constraint: SpreadConstraint) -> PodCounter:
         return self._mirror.derived(PodCounts).of(self._pod.namespace, constraint.selector)
@@ -115,51 +145,68 @@ class PreScoreState:
         scored[batch.unknown] = False
         return scored
 
-    def _weight(self, key: str) -> float:
-        """Return the weight of a topology key: the more domains among the requested nodes, the greater it is.
-
-        So many small domains keep their influence. For the hostname, each node is a domain.
-        """
-        weight = self._weights.get(key)
-        if weight is None:
-            weight = self._weights[key] = math.log(self._size(key) + 2)
-        return weight
-
     def _size(self, key: str) -> int:
-        """Return the number of domains among the scored nodes of the request."""
+        """Return the number of domains among the scored nodes of the request. For the hostname, each is a domain."""
         scored = self._scored
         if key == HOSTNAME:
             return len(self._batch) if scored is None else int(scored.sum())
         column = self._labels.of(key)
-        is_whole = scored is None and self._batch.slots is self._mirror.nodes.all_slots()
-        if is_whole and column is not None and self._all_have(key):
-            return len(column.column.ids)
-        return _number_of_domains(column, np.ones(len(self._batch), np.bool_) if scored is None else scored)
+        if column is None:
+            return int(scored is None or scored.any())
+        return _number_of_domains(column.id_of(""), column.ids if scored is None else column.ids[scored])
 
-    def _by_domain(
-        self, constraint: SpreadConstraint, column: BatchColumn, domains: ConstrainedDomains
-    ) -> Float64Array:
-        """Return the score of a constraint by value id, 0 for ABSENT."""
-        numbers = domains.of(constraint, column.column).sums(self._counter(constraint))
-        by_domain: Float64Array = numbers * np.float64(self._weight(constraint.topology_key))
-        by_domain += float(constraint.max_skew - 1)
-        by_domain[ABSENT] = 0.0
-        return by_domain
 
-    def _worth(
-        self, constraint: SpreadConstraint, batch: NodeBatch, column: BatchColumn, domains: ConstrainedDomains
-    ) -> Float64Array:
-        """Return the score of a constraint for each node of the batch, 0 without its label."""
-        ids = column.topology_ids()
-        if constraint.topology_key != HOSTNAME:
-            # By domain before by node, because there are fewer domains.
-            return self._by_domain(constraint, column, domains).take(ids)
-        numbers = self._counter(constraint).per_slot(self._mirror.nodes.capacity).take(batch.slots)
-        worth: Float64Array = numbers * np.float64(self._weight(constraint.topology_key))
-        worth += float(constraint.max_skew - 1)
-        if ids.min(initial=0) < 0:
-            worth[ids == ABSENT] = 0.0
-        return worth
+class _Trait:
+    """A constraint with its pods by domain: a decision changes one domain. Stale like the state."""
+
+    __slots__ = ("_domains", "_number", "_pods", "_version", "column", "constraint", "of_host")
+
+    def __init__(self, constraint: SpreadConstraint, column: LabelColumn, domains: Domains) -> None:
+        self.constraint = constraint
+        self.of_host = constraint.topology_key == HOSTNAME
+        self.column = column
+        self._domains = domains
+        self._version = 0
+        self._pods: Int64Array | None = None
+        self._number = b"", 0
+
+    def number(self, trait: Int64Array, among: BoolArray) -> int:
+        """Return the number of domains of some groups, with their traits. It is mostly as before."""
+        groups = among.tobytes()
+        if groups != self._number[0]:
+            self._number = groups, _number_of_domains(self.column.ids.get(""), trait[among])
+        return self._number[1]
+
+    def pods(self, counter: PodCounter) -> Int64Array:
+        """Return the number of pods by value id. The caller must not change the array."""
+        changes = counter.since(self._version)
+        if self._pods is None or changes is None:
+            self._pods = self._domains.sums(counter)
+        else:
+            for slot, delta in changes:
+                self._domains.add(self._pods, slot, delta)
+        self._version = counter.version
+        return self._pods
+
+
+def _weight(size: int) -> float:
+    """Return the weight of a topology key: the more domains among the requested nodes, the greater it is.
+
+    So many small domains keep their influence.
+    """
+    return math.log(size + 2)
+
+
+def _worth(constraint: SpreadConstraint, trait: Int64Array, weight: float, pods: Int64Array | None) -> Float64Array:
+    """Return what a constraint gives by the traits, 0 for ABSENT. `pods` are by domain. None: the traits are pods."""
+    worth: Float64Array = (trait if pods is None else pods) * np.float64(weight)
+    worth += float(constraint.max_skew - 1)
+    if pods is not None:
+        worth[ABSENT] = 0.0
+        return worth.take(trait)
+    if np.minimum.reduce(trait, initial=0) < 0:
+        worth[trait == ABSENT] = 0.0
+    return worth
 
 
 def turned(raw: Int64Array, lowest: int) -> Int64Array:
@@ -170,16 +217,13 @@ def turned(raw: Int64Array, lowest: int) -> Int64Array:
     return mapped(raw, lowest, highest, lambda scores: MAX_NODE_SCORE * (highest + lowest - scores) // highest)
 
 
-def _number_of_domains(column: BatchColumn | None, scored: BoolArray) -> int:
-    """Count the values of the label among the scored nodes. A node without the label has the empty value.
+def _number_of_domains(empty: int | None, ids: IntpArray) -> int:
+    """Count the values of the label among nodes with these ids. A node without the label has the empty value.
 
-    Source: initPreScoreState, where a missing key of a Go map gives the empty value.
+    `empty` is the id of the empty value. Source: initPreScoreState, where a missing key of a Go map gives the empty
+    value.
     """
-    if column is None:
-        return int(scored.any())
-    ids = column.ids if scored.all() else column.ids[scored]
     present = np.bincount(ids + 1) > 0  # ABSENT gives 0
-    empty = column.id_of("")
     if len(present) and present[0] and empty is not None and empty + 1 < len(present) and present[empty + 1]:
         present[0] = False
-    return int(present.sum())
+    return int(np.count_nonzero(present))

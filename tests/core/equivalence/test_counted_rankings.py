@@ -1,8 +1,8 @@
 """What a ranking looks at again after a change of counters, with InterPodAffinity and with a plugin that states it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from core.equivalence.cache import EquivalenceCache
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import Versions
+from core.framework.interface import SUCCESS, Status, Versions
 from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -25,12 +25,13 @@ from core.scheduling_cycle import choose_nodes
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import node_of, pod_of
 from tests.core.equivalence.said_plugin import StatedPlugin, failing, when
-from tests.core.mirror.values import mirror_of, node, pod, tell
+from tests.core.mirror.values import mirror_of, node, pod, replica_set, tell
 from tests.core.plugins.podtopologyspread.spreading import should
 
 HOST: Final = "kubernetes.io/hostname"
 WEB: Final = labelled(app="web")
 WEIGHT: Final = 10
+NAMES: Final = "abc"
 
 
 def _web(name: str, namespace: str = "default") -> PodBuilder:
@@ -165,25 +166,44 @@ class _Counting(StatedPlugin):
     """States whether other nodes have changed."""
 
     normalizes_alone = False
+    by_traits = True
     alike = True
 
     def passes_alike(self, _state: Pod, _before: Versions, _slots: Collection[int]) -> bool:
         """Return what the test says."""
         return self.alike
 
-    def rescore(
-        self, _state: Pod, _earlier: Pod, _raw: Int64Array, _slots: Collection[int], _batch: NodeBatch
-    ) -> bool | None:
+    def pre_score(self, _mirror: ClusterMirror, _pod: Pod, _batch: NodeBatch) -> tuple[Status, Any]:
+        """Return the plugin itself as the state."""
+        return SUCCESS, self
+
+    # What the ranking asks a state.
+
+    def of_all(self, batch: NodeBatch) -> Sequence[Int64Array]:
+        """Return the scores."""
+        return [self.score(Pod("", "", ""), batch)]
+
+    def on(self, _position: int, slot: int) -> Sequence[int]:
+        """Return the score."""
+        self.requested.append([NAMES[slot]])
+        return (self.raw.get(NAMES[slot], 0),)
+
+    def follows(self, _earlier: object, _slots: Collection[int]) -> bool:
         """Return what the test says."""
-        return False if self.alike else None
+        return self.alike
+
+    def scores(self, traits: Sequence[Int64Array], _nodes: Int64Array) -> Int64Array:
+        """Return the scores."""
+        return traits[0]
 
 
 class _Stated:
     """Three nodes, and a plugin whose counters change with every pod."""
 
     def __init__(self) -> None:
-        self.mirror = mirror_of(node("a"), node("b"), node("c"))
-        self.plugin = _Counting("Counting", invalidated_by=(when(Pod, Scope.COUNTERS), when(Node, Scope.NODE)))
+        self.mirror = mirror_of(*map(node, NAMES))
+        rules = when(Pod, Scope.COUNTERS), when(Node, Scope.NODE), when(Namespace, Scope.COUNTERS)
+        self.plugin = _Counting("Counting", invalidated_by=rules)
         self.plugin.raw.update(a=1, b=2, c=3)
         self.profile = Profile((self.plugin, StatedPlugin("Other")), ((self.plugin, 1),))
         self.cache = EquivalenceCache(self.mirror, self.profile.plugins)
@@ -219,10 +239,13 @@ def test_all_nodes_are_judged_and_scored_again_where_others_may_have_changed() -
     assert stated.plugin.requested == [["a", "b", "c"], ["a", "b", "c"]]
 
 
-def test_all_nodes_are_judged_again_after_another_event_than_of_a_pod() -> None:
+def test_all_nodes_are_judged_again_after_another_event_than_of_a_pod_that_a_rule_names() -> None:
     stated = _Stated()
+    tell(stated.mirror, "Add", replica_set("default/new"))
+    stated.plugin.raw["c"] = 0  # which nobody hears of
+    assert stated.ask("another") == ["c"]
+    assert stated.plugin.requested == [["b"], ["b"]]
     tell(stated.mirror, "Add", Namespace("new"))
-    stated.plugin.raw["c"] = 0
     assert stated.ask("q") == ["b"]
     assert stated.plugin.requested == [["a", "b", "c"], ["a", "b", "c"]]
 

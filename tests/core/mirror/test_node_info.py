@@ -188,4 +188,3 @@ def test_positions_and_domains_are_those_of_the_slots_whether_all_nodes_are_in_t
             changed = {0, 3, 5, 38, 39}
             assert batch.positions_of(changed) == [at for at, slot in enumerate(slots.tolist()) if slot in changed]
             assert batch.value_ids(column).tolist() == column.of_slot[slots].tolist()
-            assert batch.in_domain(column, 1).tolist() == (column.of_slot[slots] == 1).tolist()

@@ -8,9 +8,9 @@ FAULTS: Final = (
     Fault(
         id="spread-scores-nodes-with-pods-by-zone-alone",
         breaks="A node with pods of the app scores like its neighbours without any.",
-        old="        raw[positions] = rounded_all(there + by_domain.take(column.ids.take(positions)))\n",
-        new="",
-        tests=("podtopologyspread/test_plugin.py",),
+        old="                trait = self._counter(each.constraint).on(slot)\n",
+        new="                pass\n",
+        tests=("test_counted_rankings.py", "test_choices.py"),
     ),
     Fault(
         id="first-pod-goes-to-nodes-without-the-key",

@@ -306,6 +306,20 @@ def test_no_two_counters_ever_have_the_same_version() -> None:
     assert len(set(versions)) == 6
 
 
+def test_a_counter_tells_its_last_changes_and_none_of_another_one() -> None:
+    mirror = mirror_of()
+    counter, other = (mirror.derived(PodCounts).of("default", selecting(app=app)) for app in ("web", "db"))
+    version = counter.version
+    tell(mirror, "Add", *placed(a1="web", a2="web"))
+    slots = mirror.nodes.slots
+    assert sorted(counter.since(version) or ()) == sorted([(slots["a1"], 1), (slots["a2"], 1)])
+    assert counter.since(counter.version) == []
+    assert (other.since(version), counter.since(other.version)) == (None, None)
+    for number in range(40):
+        tell(mirror, "Add", replace(POD, uid=f"{number}", name=f"{number}"))
+    assert counter.since(version) is None
+
+
 def test_the_counters_asked_for_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.plugins.podtopologyspread.pod_counts.MAX_POD_COUNTERS", 2)
     mirror = mirror_of(*placed(a1="web db"))
