@@ -21,7 +21,7 @@ UNFIT: Final = -(2**31)
 """The total of a node that does not fit."""
 MAX_GROUPS: Final = 1024
 """More groups take as long as all nodes."""
-_KEPT: Final = 4
+_MOST_STORED: Final = 4
 _FEW: Final = 3
 """To look for the best nodes takes 10 us among 5,000, and 3 us for each that has changed."""
 _NO_VALUE: Final = UNFIT + 1
@@ -61,7 +61,7 @@ class Groups:
     @property
     def nbytes(self) -> int:
         """Approximate size in bytes. Half of the nodes may be the best ones."""
-        return self._ids.nbytes * (1 + _KEPT // 2) + self._values.nbytes
+        return self._ids.nbytes * (1 + _MOST_STORED // 2) + self._values.nbytes
 
     def fill(self, values: Totals) -> None:
         """Compare all nodes by these values, which are kept: UNFIT for a node that does not fit."""
@@ -111,15 +111,15 @@ class Groups:
         key = (*tops.items(),)
         at, found = self._best.pop(key, (0, None))
         if found is None or self._moves - at > len(self._moved):
-            wanted = np.full(len(self._group_of), _NO_VALUE, self._values.dtype)
-            wanted[groups] = self.tops.take(groups)
-            found = (self._values == wanted.take(self._ids)).nonzero()[0]
+            needed = np.full(len(self._group_of), _NO_VALUE, self._values.dtype)
+            needed[groups] = self.tops.take(groups)
+            found = (self._values == needed.take(self._ids)).nonzero()[0]
         else:
             for position in islice(reversed(self._moved), self._moves - at):
                 is_best = tops.get(self._ids.item(position)) == self._values.item(position)
                 found = _amended(found, position, is_best=is_best)
         self._best[key] = self._moves, found
-        if len(self._best) > _KEPT:
+        if len(self._best) > _MOST_STORED:
             del self._best[next(iter(self._best))]
         return found
 
