@@ -142,7 +142,7 @@ class _Life:
 )
 def test_a_choice_is_the_fresh_one_after_every_change(lives: Sequence[tuple[Sequence[Step], int]]) -> None:
     life = _Life()
-    for pod in (*PODS, *PODS):  # asked about twice, so that each class has a ranking
+    for pod in (*PODS, *PODS, *PODS):  # asked about three times, so that each class has a ranking with groups
         life.holds(pod)
     for steps, requested in lives:
         for step in steps:

@@ -156,6 +156,9 @@ def test_scores_that_differ_only_later_count_for_the_size_of_the_cache() -> None
     requested.mirror.assume(pod("q"), "b", 0.0)
     assert requested.best() == ["b"]
     assert requested.entry.nbytes == before + 3 * (8 + 28), "the raw scores, and the groups"
+    requested.scorer.raw["c"] = 8
+    requested.mirror.assume(pod("another"), "c", 0.0)
+    assert requested.best() == ["c"]
 
 
 def test_weights_of_any_int32_choose_by_exact_sums() -> None:
