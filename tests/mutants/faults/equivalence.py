@@ -122,10 +122,10 @@ FAULTS: Final = (
         tests=("test_counted_rankings.py", "core/mirror"),
     ),
     Fault(
-        id="ranking-misses-a-node-that-becomes-as-good",
-        breaks="The best value of a zone is taken for gone while a node that became as good later still has it.",
-        old="            if value >= top:\n",
-        new="            if value > top:\n",
+        id="ranking-misses-a-node-that-becomes-better",
+        breaks="A node that becomes better than the others of its zone is not chosen.",
+        old="            if value > top:\n",
+        new="            if False:\n",
     ),
     Fault(
         id="text-of-a-refusal-is-free",
