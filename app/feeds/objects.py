@@ -8,7 +8,7 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from typing import Final
@@ -50,8 +50,8 @@ class KnownObjects:
     """
 
     def __init__(self, apply: Callable[[ClusterEvent], None]) -> None:
-        # namespace or "" -> name -> object. Its name is the key: the texts of full names would take 80 bytes a pod.
-        self._objects: dict[str, dict[str, Object]] = {}  # without empty ones: namespaces come and go
+        # namespace or "" -> name -> see `entry_of`. The texts of full names would take 80 bytes a pod more than names.
+        self._objects: dict[str, dict[str, Object | str]] = {}  # without empty ones: namespaces come and go
         self._number = 0
         self._apply = apply
 
@@ -59,11 +59,23 @@ class KnownObjects:
         return self._number
 
     def __iter__(self) -> Iterator[Object]:
-        return chain.from_iterable(map(dict.values, self._objects.values()))
+        return map(self.object_of, chain.from_iterable(map(dict.values, self._objects.values())))
+
+    def entry_of(self, stored: Object) -> Object | str:
+        """Return how a known object is stored here: as it is, unless it is elsewhere already."""
+        return stored
+
+    def object_of(self, entry: Object | str) -> Object:
+        """Return the object of a result of `entry_of`."""
+        return entry  # type: ignore[return-value]  # only KnownPods holds texts
 
     def _named(self, full_name: str) -> Object | None:
         namespace, _, name = full_name.rpartition("/")
-        return self._objects.get(namespace, {}).get(name)
+        return self._get(namespace, name)
+
+    def _get(self, namespace: str, name: str) -> Object | None:
+        entry = self._objects.get(namespace, {}).get(name)
+        return None if entry is None else self.object_of(entry)
 
     def of_version(self, full_name: str, uid: str, resource_version: str) -> Object | None:
         """Return an object if it is known in this version."""
@@ -74,30 +86,31 @@ class KnownObjects:
 
     def put(self, stored: Object) -> None:
         """Apply an added or modified object."""
-        known = self._objects.get(stored.namespace, {}).get(stored.name)
+        known = self._get(stored.namespace, stored.name)
         if known is None:
             self._apply(ClusterEvent("Add", stored))
             self._number += 1
         elif known.uid != stored.uid:
             # The object was deleted and created again under the same name, and the deletion was missed.
-            self.drop(known.full_name)
+            self.drop(stored.full_name)
             self._apply(ClusterEvent("Add", stored))
             self._number += 1
         elif stored.resource_version and known.resource_version == stored.resource_version:
             return  # keep the known object, or there would be two of each object after a list
         else:
             self._apply(ClusterEvent("Update", stored))
-        self._objects.setdefault(stored.namespace, {})[stored.name] = stored
+        self._objects.setdefault(stored.namespace, {})[stored.name] = self.entry_of(stored)
 
     def drop(self, full_name: str, uid: str = "") -> None:
         """Apply a deletion. With a uid, only if the known object has it. `apply` gets the object's last known state."""
         known = self._named(full_name)
         if known is not None and uid in {"", known.uid}:
             self._apply(ClusterEvent("Delete", known))
-            of_namespace = self._objects[known.namespace]
-            del of_namespace[known.name]
+            namespace, _, name = full_name.rpartition("/")
+            of_namespace = self._objects[namespace]
+            del of_namespace[name]
             if not of_namespace:
-                del self._objects[known.namespace]
+                del self._objects[namespace]
             self._number -= 1
 
     def drop_predecessor(self, full_name: str, uid: str) -> None:
@@ -108,8 +121,9 @@ class KnownObjects:
 
     def clear(self) -> None:
         """Drop all objects."""
-        for known in list(self):
-            self.drop(known.full_name)
+        for namespace, names in [(namespace, [*objects]) for namespace, objects in self._objects.items()]:
+            for name in names:
+                self.drop(_full_name(namespace, name))
 
     def replace(self, listing: "Listing") -> Iterator[None]:
         """Apply a whole list, one object per step, so that the caller can yield the loop in between.
@@ -117,8 +131,26 @@ class KnownObjects:
         The last known state of an object stays if it could not be decoded. No other change may be applied between the
         steps.
         """
-        unlisted: dict[str, set[str]] = {}  # namespace -> names: one set of all names would take 30 bytes a pod
-        for stored in listing.objects if self else ():
+        if listing.is_applied and not listing.removed:
+            return
+        unlisted = yield from self._unlisted(listing)
+        for namespace, objects in list(self._objects.items()):
+            for name in [_full_name(namespace, each) for each in unlisted.get(namespace, objects)]:
+                if name in listing.unreadable:
+                    self.drop_predecessor(name, listing.unreadable[name])
+                else:
+                    self.drop(name)
+                yield
+        for each in listing.objects:
+            if not isinstance(each, str) and (each.uid or each.full_name) not in listing.removed:
+                self.put(each)
+            yield
+
+    def _unlisted(self, listing: "Listing") -> Generator[None, None, dict[str, set[str]]]:
+        """Return namespace -> known names that are not listed, for namespaces with a listed name."""
+        unlisted: dict[str, set[str]] = {}  # one set of all names would take 30 bytes a pod
+        for each in listing.objects if self else ():
+            stored = self.object_of(each)
             names = unlisted.get(stored.namespace)
             if names is None:
                 names = unlisted[stored.namespace] = set(self._objects.get(stored.namespace, ()))
@@ -127,25 +159,38 @@ class KnownObjects:
             if not names:
                 unlisted[stored.namespace] = set()  # without the memory of the names that it had
             yield
-        for namespace, objects in list(self._objects.items()):
-            for known in [objects[name] for name in unlisted.get(namespace, objects)]:
-                name = known.full_name
-                if name in listing.unreadable:
-                    self.drop_predecessor(name, listing.unreadable[name])
-                else:
-                    self.drop(name)
-                yield
-        for stored in listing.objects:
-            if (stored.uid or stored.full_name) not in listing.removed:
-                self.put(stored)
-            yield
+        return unlisted
+
+
+def _full_name(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace else name
+
+
+class KnownPods(KnownObjects):
+    """The pods by their full names. Of those that the mirror holds as they are known, only the UID is kept here."""
+
+    def __init__(self, apply: Callable[[ClusterEvent], None], get_pod: Callable[[str], Pod | None]) -> None:
+        """`get_pod` returns a pod of the mirror, to which `apply` passes the changes."""
+        super().__init__(apply)
+        self._get_pod = get_pod
+
+    def entry_of(self, stored: Object) -> Object | str:
+        """Return the UID of a pod if the mirror holds it in this state, else the pod."""
+        return stored.uid if stored.uid and self._get_pod(stored.uid) == stored else stored
+
+    def object_of(self, entry: Object | str) -> Object:
+        """Return the pod of a result of `entry_of`."""
+        # A pod leaves the mirror only by an event, which this here applies, unless two pods have one UID.
+        return (self._get_pod(entry) or Pod(entry, "", "")) if isinstance(entry, str) else entry
 
 
 class Listing:
     """The present objects, in a list: a dict by their names would need a text for each of them."""
 
-    def __init__(self) -> None:
-        self.objects: list[Object] = []  # the last one of a name counts
+    def __init__(self, *, is_applied: bool = False) -> None:
+        self.is_applied = is_applied
+        """Nothing was known before, and each object is applied as it comes: else all pods exist once more at a time."""
+        self.objects: list[Object | str] = []  # see KnownObjects.entry_of; the last one of a name counts
         self.removed: set[str] = set()  # uids, or names of objects without a uid, which no API server sends
         self.unreadable: dict[str, str] = {}  # full name -> uid, empty if the uid is unreadable, too
 
@@ -154,14 +199,14 @@ class Listing:
         self.objects.clear()
         self.unreadable.clear()
 
-    def add(self, stored: Object | Unreadable) -> None:
-        """Add an object. If it is unreadable but was readable before, the readable state stays."""
+    def add(self, stored: Object | Unreadable | str) -> None:
+        """Add an object, or one that is known as KnownObjects.entry_of. An unreadable one leaves its readable state."""
         if isinstance(stored, Unreadable):
             self.unreadable[stored.full_name] = stored.uid
         else:
             self.objects.append(stored)
             if self.removed:
-                self.removed.discard(stored.uid or stored.full_name)
+                self.removed.discard(stored if isinstance(stored, str) else stored.uid or stored.full_name)
 
     def remove(self, stored: Object | Unreadable) -> None:
         """Remove an object that was deleted during the sync, or that the field selector leaves out since then."""
@@ -198,8 +243,8 @@ class ObjectReader:
             self._report_terms(decoded)
         return decoded
 
-    def read_unless_known(self, raw: msgspec.Raw, known: KnownObjects) -> Object | Unreadable:
-        """Return the known object, or decode the object if it has another version.
+    def read_unless_known(self, raw: msgspec.Raw, known: KnownObjects) -> Object | Unreadable | str:
+        """Return the known object as its entry, or decode the object if it has another version.
 
         Without this, a list of 150,000 known pods would take the memory of 150,000 further Pods for a while.
         """
@@ -209,7 +254,7 @@ class ObjectReader:
             except DecodeError:
                 unchanged = None  # `read` reports the error
             if unchanged is not None:
-                return unchanged
+                return known.entry_of(unchanged)
         return self.read(raw)
 
     def _unreadable(self, raw: msgspec.Raw, error: DecodeError) -> Unreadable:
@@ -304,6 +349,10 @@ class MirrorFeed:
         self._observe_confirmation = observe_confirmation
         self._states = states
         self._loads = BulkLoads()
+
+    def known(self, kind: Kind) -> KnownObjects:
+        """Return the objects of a kind that are passed on, none of them yet."""
+        return KnownPods(self.apply, self._mirror.get_pod) if kind is Pod else KnownObjects(self.apply)
 
     def derive(self, kind: Kind) -> Iterator[None]:
         """Derive the states from the mirror after a list of a kind, one per step. A state takes up to 0.1 s, once."""

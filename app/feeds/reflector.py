@@ -19,12 +19,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import aclosing, asynccontextmanager, closing
 from http import HTTPStatus
 from itertools import chain
-from typing import Final
+from typing import Final, TypeVar
 
 from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
 from app.feeds.freshness import ResourceState
 from app.feeds.memory import UNLIMITED, MemoryPressureError, MemoryWatch
-from app.feeds.objects import KnownObjects, Listing, MirrorFeed, ObjectReader, Unreadable
+from app.feeds.objects import Listing, MirrorFeed, ObjectReader, Unreadable
 from app.feeds.retry import OUTSIDE_ERRORS, Retries, Retry, Timing
 from app.feeds.stream import (
     FOLLOWING,
@@ -49,6 +49,7 @@ from app.process.logs import one_line
 from core.events import Kind, Object
 
 log = logging.getLogger(__name__)
+Received = TypeVar("Received", bound=Object | Unreadable | str)
 
 _EXPIRED_LISTS: Final = 2  # after so many lists in a row that expired between two pages: no pages
 _MARK_LATE: Final = 5.0  # seconds: an event takes some milliseconds, and a list of 150,000 pods takes seconds
@@ -70,7 +71,7 @@ class Reflector:
     ) -> None:
         """Pass every change to `feed`, in order, while there is memory. All reflectors share `retries`."""
         self.state = state
-        self.known = KnownObjects(feed.apply)
+        self.known = feed.known(state.resource.kind)
         self._client = client
         self._feed = feed
         self._timing = retries.timing
@@ -183,7 +184,7 @@ class Reflector:
         async with self._events("watch-list", params) as events:
             # Unless this WatchList completes. If it breaks for any reason, a list may succeed (upstream ListAndWatch).
             self._list_next = True
-            with self._feed.loading(), closing(Listing()) as listing:
+            with self._feed.loading(), closing(Listing(is_applied=not self.known)) as listing:
                 version = await self._initial_events(events, listing)
                 await self._replace(listing, version, self._clock())
             await self._follow(events)
@@ -201,8 +202,8 @@ class Reflector:
                         elif event.type == "DELETED":
                             listing.remove(self._readable(event, self._reader.read(event.object)))
                         else:
-                            known = self._reader.read_unless_known(event.object, self.known)
-                            listing.add(self._readable(event, known))
+                            found = self._reader.read_unless_known(event.object, self.known)
+                            self._collect(listing, self._readable(event, found))
                     self._admit(listing)
         except TimeoutError:
             text = f"initial events without end for {self._timing.initial_events:g} s"
@@ -215,7 +216,7 @@ class Reflector:
         pages = Pages(self._client, self.state.resource.path) if self._expired_lists < _EXPIRED_LISTS else None
         params = self.state.resource.params
         page = await self._page(pages, params)
-        with self._feed.loading(), closing(Listing()) as listing:
+        with self._feed.loading(), closing(Listing(is_applied=not self.known)) as listing:
             await self._gather(page, listing)
             while page.continue_token:
                 page = await self._page(pages, {**params, "continue": page.continue_token})
@@ -241,11 +242,17 @@ class Reflector:
 
     async def _gather(self, page: ListPage, listing: Listing) -> None:
         for item in page.items:
-            listing.add(self._reader.read_unless_known(item, self.known))
+            self._collect(listing, self._reader.read_unless_known(item, self.known))
             if self._turns.over:
                 self._admit(listing)
                 await self._turns.checkpoint()
         self._admit(listing)
+
+    def _collect(self, listing: Listing, found: Object | Unreadable | str) -> None:
+        if listing.is_applied and not isinstance(found, (Unreadable, str)):
+            self.known.put(found)
+            found = self.known.entry_of(found)
+        listing.add(found)
 
     def _begin_sync(self) -> None:
         """Check that there is memory for a sync. Raises MemoryPressureError."""
@@ -343,7 +350,7 @@ class Reflector:
         # Only after `apply`: an event that could not be applied must be sent again.
         self._version = received.resource_version or self._version
 
-    def _readable(self, event: WatchEvent, received: Object | Unreadable) -> Object | Unreadable:
+    def _readable(self, event: WatchEvent, received: Received) -> Received:
         if isinstance(received, Unreadable) and not received.full_name:
             # The change and its object are unknown. The change may be a deletion.
             raise GarbledWatchError(f"{self.state.resource.path}: {event.type} of an object without a readable name")

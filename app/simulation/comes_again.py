@@ -10,6 +10,7 @@ the pods of old ReplicaSets that are not available go first, so that the newest 
 replicaset/replica_set.go, statefulset/stateful_set_control.go, job/job_controller.go.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -28,6 +29,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod, PodClaim
 from core.simulation.facts import STATEFUL, Again, BudgetFacts, PodFacts, copied
+from core.simulation.moves import owner_text
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _REVISIONS: Final = ("ReplicaSet", "ControllerRevision")
@@ -62,12 +64,10 @@ class Creator(Protocol):
 
 
 class _Made(NamedTuple):
-    """What the template of an owner makes. None: as the running pod, and `uncertainty` has the reason."""
+    """What the template of an owner makes. `uncertainty` has why it is not known, or not all of it."""
 
-    pod: Pod | None
+    again: Again
     uncertainty: str = ""
-    denied: str = ""
-    """Why the API server would not store it."""
 
 
 _Key: TypeAlias = tuple[str, str, str]
@@ -83,7 +83,8 @@ class ClusterFacts:
         self._creator = creator
         self._templates: dict[_Key, _Made] = {}
         self._of_name: dict[str, _Made] = {}  # by uid, of pods that are not as the others of their owner
-        self._uncertainties: dict[tuple[str, str], set[str]] = {}  # -> uids
+        self._uncertainties = Counter[tuple[str, str]]()  # -> pods
+        self._is_counted = bytearray()  # row of the mirror -> whether among them; a set would take 70 bytes a pod
 
     def of_pod(self, pod: Pod) -> PodFacts:
         """Return what the mirror does not know of a pod."""
@@ -117,13 +118,11 @@ class ClusterFacts:
         made = self._known(pod)
         if made is None:
             made = self._of_template(pod)
-            if made.pod is None or _suits_all(made.pod):
+            if _suits_all(made.again):
                 self._take(pod, made)
         if made.uncertainty:
             self._add_uncertainty(pod, made.uncertainty)
-        if made.pod is None:
-            return replace(copy, denied=made.denied)
-        return Again(made.pod, denied=made.denied)
+        return made.again
 
     def spec_of_template(self, pod: Pod) -> Json | None:
         """Return the spec that the API server would store of what comes in the place of a pod, None if not known."""
@@ -141,7 +140,7 @@ class ClusterFacts:
         return self._of_name.get(pod.uid) or self._templates.get(_key(pod))
 
     def _take(self, pod: Pod, made: _Made) -> None:
-        if made.pod is None or _suits_all(made.pod):
+        if _suits_all(made.again):
             self._templates[_key(pod)] = made
         else:
             self._of_name[pod.uid] = made
@@ -159,25 +158,28 @@ class ClusterFacts:
     @property
     def uncertainties(self) -> Sequence[Uncertainty]:
         """What is not known of the pods that came again so far, once for each owner, in order."""
-        return [Uncertainty(owner, why, len(uids)) for (owner, why), uids in sorted(self._uncertainties.items())]
+        return [Uncertainty(owner, why, pods) for (owner, why), pods in sorted(self._uncertainties.items())]
 
     def _add_uncertainty(self, pod: Pod, why: str) -> None:
-        owner = owner_of(pod)
-        named = f"{owner.kind} {owner.name}" if owner is not None else pod.full_name
-        self._uncertainties.setdefault((named, why), set()).add(pod.uid)
+        row = self._mirror.pods.rows[pod.uid]
+        self._is_counted.extend(bytes(max(row + 1 - len(self._is_counted), 0)))
+        if not self._is_counted[row]:
+            self._is_counted[row] = 1
+            self._uncertainties[owner_text(pod) or pod.full_name, why] += 1
 
     def _of_template(self, pod: Pod) -> _Made:
         try:
             owner, why = self._template_owner(pod)
             if owner is None:
-                return _Made(None, f"as the running pod, {why}")
+                return _Made(Again(), f"as the running pod, {why}")
             manifest = self._manifest(pod, owner)
         except DecodeError as error:
-            return _Made(None, f"as the running pod, because of its template: {error}")
+            return _Made(Again(), f"as the running pod, because of its template: {error}")
         uncertainty = f"not judged: {'; '.join(manifest.notes.unknown)}" if manifest.notes.unknown else ""
         if self._raw.has("PriorityClass") and not manifest.notes.of_priority:
-            return _Made(manifest.pod, uncertainty)
-        return _Made(replace(manifest.pod, priority=pod.priority, preemption_policy=pod.preemption_policy), uncertainty)
+            return _Made(Again(manifest.pod), uncertainty)
+        made = replace(manifest.pod, priority=pod.priority, preemption_policy=pod.preemption_policy)
+        return _Made(Again(made), uncertainty)
 
     def _of_created(self, pod: Pod, created: Created) -> _Made:
         """Return what comes, by what the API server says."""
@@ -185,12 +187,12 @@ class ClusterFacts:
             try:
                 stored = read_json(created.stored)
                 named = {**stored, "metadata": {**member(stored, "metadata"), "name": pod.name}}
-                return _Made(decode_pod(msgspec.json.encode(named)))
+                return _Made(Again(decode_pod(msgspec.json.encode(named))))
             except DecodeError as error:
                 created = Created(unknown=str(error))
         here = self._of_template(pod)
         if created.denied:
-            return here._replace(denied=created.denied)
+            return here._replace(again=replace(here.again, denied=created.denied))
         why = f"as made here and not by the API server: {created.unknown}"
         return here._replace(uncertainty="; ".join(filter(None, (here.uncertainty, why))))
 
@@ -231,8 +233,11 @@ def _key(pod: Pod) -> _Key:
     return (pod.namespace, "", "") if controller is None else (pod.namespace, controller.kind, controller.name)
 
 
-def _suits_all(made: Pod) -> bool:
+def _suits_all(again: Again) -> bool:
     """Return whether the owner's other pods come again alike, but for their names."""
+    made = again.of_template
+    if made is None:
+        return True
     is_of_name = made.controller is None or made.controller.kind == STATEFUL or _INDEX in made.labels
     has_own = any(isinstance(each, PodClaim) and each.ephemeral for each in made.volumes)
     return not (is_of_name or has_own or made.resource_claims)

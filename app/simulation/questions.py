@@ -4,7 +4,8 @@ A question is asked in steps, so that its caller can show how far it is, and sto
 command of its name.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, ClassVar, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -147,7 +148,7 @@ class DrainQuestion(NodesQuestion, frozen=True, kw_only=True):
     def ask(self, cluster: QuestionCluster) -> Running[DrainResponse]:
         """Begin. Raises QuestionError."""
         nodes = self.chosen(cluster.mirror)
-        pods = sum(len(cluster.mirror.pods_on(name)) for name in nodes)
+        pods = _pods_on(cluster.mirror, nodes)
         return Running(self._steps(cluster, nodes), pods * self.orders)
 
     def _steps(self, cluster: QuestionCluster, nodes: Sequence[str]) -> Steps[DrainResponse]:
@@ -179,7 +180,7 @@ class LossQuestion(Question, frozen=True, kw_only=True):
         chosen = [value for value in domains if not self.only or value in self.only]
         if len(domains) == 1 and len(domains[chosen[0]]) == len(cluster.mirror.nodes.slots):
             raise QuestionError("by", f"all nodes have {key}={chosen[0]}, so that none is left", self.by)
-        pods = sum(len(cluster.mirror.pods_on(name)) for value in chosen for name in domains[value])
+        pods = _pods_on(cluster.mirror, chain.from_iterable(domains[value] for value in chosen))
         return Running(self._steps(cluster, key, chosen), pods * self.orders * len(NodeState))  # most are in both
 
     def _steps(self, cluster: QuestionCluster, key: str, chosen: Sequence[str]) -> Steps[LossResponse]:
@@ -287,6 +288,10 @@ class CapacityQuestion(Question, frozen=True, kw_only=True):
         if self.add_node_like not in cluster.mirror.nodes.slots:
             raise QuestionError("addNodeLike", "no such node", self.add_node_like)
         return NodeLike(self.add_node_like, MAX_ADDED, labels={ZONE: self.in_zone} if self.in_zone else {})
+
+
+def _pods_on(mirror: ClusterMirror, nodes: Iterable[str]) -> int:
+    return sum(len(mirror.nodes.infos[name].rows) for name in nodes)
 
 
 def _named_alike(mirror: ClusterMirror, key: str) -> str:

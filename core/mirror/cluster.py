@@ -318,12 +318,15 @@ class ClusterMirror:
             self.listen(found)
         return found  # type: ignore[return-value]  # what `make` returned; a `cast` would be called each time
 
-    def placed_pods(self) -> Iterator[tuple[int, Pod]]:
-        """Yield (slot, pod) of all pods on known nodes."""
+    def placed_pods(self, where: Callable[[Pod], object] = lambda _: True) -> Iterator[tuple[int, Pod]]:
+        """Yield (slot, pod) of all pods on known nodes, or of those that a condition accepts.
+
+        The condition gets what a pod is like (see PodStore.like). Pods that it rejects are not made.
+        """
         pods, slot_of = self.pods.pods, self.pods.slot_of_row.item
         for row in self.pods.rows.values():
             slot = slot_of(row)
-            if slot != NO_SLOT:
+            if slot != NO_SLOT and where(pods.like(row)):
                 yield slot, pods[row]
 
     def _tell_of_object(self, kind: Kind, name: str, before: StoredObject | None, after: StoredObject | None) -> None:

@@ -25,12 +25,13 @@ class ForkError(Exception):
 
 
 class _Removed(msgspec.Struct, frozen=True, gc=False):
-    """A pod is gone. It takes 48 bytes, and `_Placed` 32, as the loss of a zone has both for 50,000 pods."""
+    """A pod is gone. The loss of a zone has such a step and a `_Placed` for 50,000 pods, so that both have no pod."""
 
-    pod: Pod
-    """As in the change that plugins received."""
+    row: int
     slot: int
     """The slot of its node."""
+    as_running: bool
+    """Plugins received a pod that does not terminate."""
     listeners: int
     """How many listeners have heard of it. Later ones come behind them."""
 
@@ -38,10 +39,9 @@ class _Removed(msgspec.Struct, frozen=True, gc=False):
 class _Placed(msgspec.Struct, frozen=True, gc=False):
     """A pod is placed."""
 
-    pod: Pod
-    """With its node."""
-    row: int | None
-    """Its row in the mirror, which also holds it elsewhere."""
+    row: int
+    covered: int | None
+    """The row that it had before, because the mirror also holds it elsewhere."""
 
 
 class _Other(NamedTuple):
@@ -101,13 +101,14 @@ class Fork:
     ) -> None:
         """Send each step to `followers`: all listeners if `cache_follows`, else the derived states."""
         self._placement = placement
+        self._pods = placement.pods.pods
         self._objects = objects
         self._followers = followers
         self._after_pre_filter = after_pre_filter
         self._cache_follows = cache_follows
         self._steps: list[_Step] = []
         self._savepoint = 0  # steps up to the last one
-        self._suspended: list[_Step] = []
+        self._suspended: list[Pod | _Other] = []  # pods with their nodes
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +134,11 @@ class Fork:
 
         There must be no steps but of `place`, `change_object` and `adjust_object`.
         """
-        self._suspended = [*self._steps]
+        self._suspended = [
+            self._pods[step.row] if isinstance(step, _Placed) else step
+            for step in self._steps
+            if not isinstance(step, _Removed)
+        ]
         self.revert_to(0)
 
     def resume(self) -> None:
@@ -144,11 +149,11 @@ class Fork:
         """
         suspended, self._suspended = self._suspended, []
         for step in suspended:
-            if isinstance(step, _Placed):
-                self.place(step.pod, step.pod.node_name)
-            elif isinstance(step, _Other) and step.changed is not None and step.adjust is not None:
+            if isinstance(step, Pod):
+                self.place(step, step.node_name)
+            elif step.changed is not None and step.adjust is not None:
                 self.adjust_object(step.changed[0], step.adjust)
-            elif isinstance(step, _Other) and step.changed is not None:
+            elif step.changed is not None:
                 before, after = step.changed
                 if self._object(after) != before:
                     raise ForkError(f"{type(after).__name__} {after.full_name} cannot be changed again: it is another")
@@ -157,7 +162,7 @@ class Fork:
     @property
     def placed(self) -> Sequence[Pod]:
         """The pods of all `place` steps with their nodes, in order, including pods that a later step has removed."""
-        return [step.pod for step in self._steps if isinstance(step, _Placed)]
+        return [self._pods[step.row] for step in self._steps if isinstance(step, _Placed)]
 
     def commit(self) -> list[Pod]:
         """Add the placed pods to their NodeInfos, undo changes of objects, and forget the steps.
@@ -185,11 +190,10 @@ class Fork:
         slot = self._slot(pod.uid)
         if slot == NO_SLOT:
             raise ForkError(f"pod {pod.full_name} ({pod.uid}) cannot be removed: {self._whereabouts(pod.uid)}")
-        gone = self._stored_pod(pod.uid)
-        if as_running and gone.terminating:
-            gone = replace(gone, terminating=False)
-        self._placement.displace(self._placement.pods.rows[pod.uid])
-        self._steps.append(_Removed(gone, slot, len(self._followers.get(PodChange, ()))))
+        gone = _as_reported(self._stored_pod(pod.uid), as_running=as_running)
+        row = self._placement.pods.rows[pod.uid]
+        self._placement.displace(row)
+        self._steps.append(_Removed(row, slot, as_running, len(self._followers.get(PodChange, ()))))
         self._tell(self._pod_change(slot, gone, None))
 
     def put_back(self, uid: str) -> None:
@@ -204,7 +208,8 @@ class Fork:
         if at < self._savepoint:
             raise ForkError(f"pod {uid} cannot be put back: it was gone at the last mark")
         step = self._steps[at]
-        if isinstance(step, _Removed) and self._placement.nodes.slots.get(step.pod.node_name) != step.slot:
+        node_name = self._stored_pod(uid).node_name
+        if isinstance(step, _Removed) and self._placement.nodes.slots.get(node_name) != step.slot:
             raise ForkError(f"pod {uid} cannot be put back: its node is gone")
         self._undo(self._steps.pop(at))
 
@@ -217,9 +222,9 @@ class Fork:
         why_not = self._why_not_placed(pod, node_name)
         if why_not:
             raise ForkError(f"pod {pod.full_name} ({pod.uid}) cannot be placed on {node_name or 'no node'}: {why_not}")
-        placed = counted(replace(pod, node_name=node_name, waiting=NOT_WAITING), self._placement.counting)
-        row = self._placement.add_tentative_pod(placed)
-        self._steps.append(_Placed(placed, row))
+        name = self._placement.nodes.infos[node_name].name  # one text for all pods of a node
+        placed = counted(replace(pod, node_name=name, waiting=NOT_WAITING), self._placement.counting)
+        self._steps.append(_Placed(*self._placement.add_tentative_pod(placed)))
         self._tell(self._pod_change(self._placement.nodes.slots[node_name], None, placed))
         return placed
 
@@ -234,7 +239,7 @@ class Fork:
             raise ForkError(f"node {node.name} cannot be added: there {there}")
         info = self._placement.add_tentative_node(node)
         self._steps.append(_Other(partial(self._take_node, node)))
-        pods = [self._placement.pods.pods[row] for row in info.rows]
+        pods = [self._pods[row] for row in info.rows]
         self._tell(NodeChange(info.slot, None, node), *(PodChange(info.slot, None, pod) for pod in pods))
 
     def remove_node(self, name: str) -> None:
@@ -248,7 +253,7 @@ class Fork:
         node, slot, place = info.node, info.slot, [*self._placement.nodes.slots].index(name)
         rows = self._placement.take_out_node(info)
         self._steps.append(_Other(partial(self._bring_node_back, node, slot, rows, place)))
-        pods = [self._placement.pods.pods[row] for row in rows]
+        pods = [self._pods[row] for row in rows]
         self._tell(*(PodChange(slot, pod, None) for pod in pods), NodeChange(slot, node, None))
 
     def change_node(self, node: Node) -> None:
@@ -316,7 +321,7 @@ class Fork:
             case _Removed():
                 self._bring_back(step)
             case _Placed():
-                self._take_away(step.pod, step.row)
+                self._take_away(step)
             case _Other():
                 step.undo()
 
@@ -325,21 +330,22 @@ class Fork:
         self._tell(ObjectChange(type(added), NO_SLOT, added, None))
 
     def _bring_back(self, step: _Removed) -> None:
-        pod, slot = step.pod, step.slot
-        self._placement.place(self._placement.pods.rows[pod.uid], slot)
-        stored = self._stored_pod(pod.uid)
+        self._placement.place(step.row, step.slot)
+        stored, slot = self._pods[step.row], step.slot
+        pod = _as_reported(stored, as_running=step.as_running)
         for number, listener in enumerate(self._followers.get(PodChange, ())):
             # One that was made since then has never seen the pod, and will hear of it next as it is held.
             knew = number < step.listeners
             listener.changed(self._pod_change(slot, None, pod if knew else stored))
 
-    def _take_away(self, placed: Pod, row: int | None) -> None:
-        self._placement.withdraw_pod(placed, row)
+    def _take_away(self, step: _Placed) -> None:
+        placed = self._pods[step.row]
+        self._placement.withdraw_pod(placed, step.covered)
         self._tell(self._pod_change(self._placement.nodes.slots[placed.node_name], placed, None))
 
     def _take_node(self, node: Node) -> None:
         info = self._placement.nodes.infos[node.name]
-        slot, pods = info.slot, [self._placement.pods.pods[row] for row in info.rows]
+        slot, pods = info.slot, [self._pods[row] for row in info.rows]
         self._placement.withdraw_node(info)
         self._tell(*(PodChange(slot, pod, None) for pod in pods), NodeChange(slot, node, None))
 
@@ -347,7 +353,7 @@ class Fork:
         order = [*self._placement.nodes.slots]
         order.insert(place, node.name)
         self._placement.bring_node_back(node, slot, rows, order)
-        pods = [self._placement.pods.pods[row] for row in rows]
+        pods = [self._pods[row] for row in rows]
         self._tell(NodeChange(slot, None, node), *(PodChange(slot, None, pod) for pod in pods))
 
     def _change_node(self, node: Node) -> None:
@@ -358,7 +364,7 @@ class Fork:
     # Reads.
 
     def _stored_pod(self, uid: str) -> Pod:
-        return self._placement.pods.pods[self._placement.pods.rows[uid]]
+        return self._pods[self._placement.pods.rows[uid]]
 
     def _slot(self, uid: str) -> int:
         """Return the slot of the node on which a pod is, or is supposed."""
@@ -367,8 +373,8 @@ class Fork:
 
     def _removal(self, uid: str) -> int | None:
         """Return the index of the last step that removed a pod, or None."""
-        steps = ((at, self._steps[at]) for at in reversed(range(len(self._steps))))
-        return next((at for at, step in steps if isinstance(step, _Removed) and step.pod.uid == uid), None)
+        steps, uids = ((at, self._steps[at]) for at in reversed(range(len(self._steps)))), self._pods.uids
+        return next((at for at, step in steps if isinstance(step, _Removed) and uids[step.row] == uid), None)
 
     def _is_gone(self, stored: Pod) -> bool:
         """Return whether a pod does not count on its node, because of this block or an enclosing one."""
@@ -385,7 +391,7 @@ class Fork:
                 return self._whereabouts(pod.uid)
             at = self._removal(pod.uid)
             step = None if at is None else self._steps[at]
-            if isinstance(step, _Removed) and step.pod != stored:
+            if isinstance(step, _Removed) and step.as_running and stored.terminating:
                 # Derived states may hold terminating pods by UID, and would confuse the two.
                 return "it terminates, and is gone as if it did not"
         return "" if node_name in self._placement.nodes.slots else "there is no such node"
@@ -406,3 +412,8 @@ class Fork:
         for change in changes:
             for listener in self._followers.get(type(change), ()):
                 listener.changed(change)
+
+
+def _as_reported(pod: Pod, *, as_running: bool) -> Pod:
+    """Return a pod as derived states receive it."""
+    return replace(pod, terminating=False) if as_running and pod.terminating else pod

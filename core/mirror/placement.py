@@ -71,7 +71,8 @@ class Placement:
         before, self.rules = self.rules, rules
         self.counting = rules.request_counting
         recounted = []
-        resized = [pod for row in self.pods.rows.values() if (pod := self.pods.pods[row]).demand.resources is not None]
+        pods = self.pods.pods
+        resized = [pods[row] for row in self.pods.rows.values() if pods.like(row).demand.resources is not None]
         for known in resized:
             pod = counted(known, self.counting)
             if pod != known:
@@ -82,21 +83,21 @@ class Placement:
 
     # For Fork, which informs the listeners. Nothing here takes a generation, except `join`.
 
-    def add_tentative_pod(self, pod: Pod) -> int | None:
-        """Count a supposed pod on the known node that it names. Return its row if the mirror also holds the pod."""
-        old_row = self.pods.rows.get(pod.uid)
+    def add_tentative_pod(self, pod: Pod) -> tuple[int, int | None]:
+        """Count a supposed pod on the known node that it names. Return its row, and the one that it covers, if any."""
+        covered = self.pods.rows.get(pod.uid)
         row = self.pods.insert(pod, self.affinity.hold(pod))
         self.place(row, self.nodes.slots[pod.node_name])
-        return old_row
+        return row, covered
 
-    def withdraw_pod(self, pod: Pod, old_row: int | None) -> None:
-        """Remove a tentative pod. `old_row` is the result of `add_tentative_pod`."""
+    def withdraw_pod(self, pod: Pod, covered: int | None) -> None:
+        """Remove a tentative pod. `covered` is the row that it covers."""
         self.displace(self.pods.rows[pod.uid])
         self.affinity.drop(pod)
-        if old_row is None:
+        if covered is None:
             self.pods.remove(pod)
         else:
-            self.pods.uncover(pod.uid, old_row)
+            self.pods.uncover(pod.uid, covered)
 
     def join(self, row: int, pod: Pod) -> NodeInfo:
         """Add a pod to the NodeInfo of the node that it names, with a generation. No listener hears it."""
@@ -109,11 +110,11 @@ class Placement:
     def place(self, row: int, slot: int) -> None:
         """Count the pod of a row on the node of a slot."""
         self.pods.slot_of_row[row] = slot
-        self.affinity.count(self.pods.pods[row], slot, 1)
+        self.affinity.count(self.pods.pods.like(row), slot, 1)
 
     def displace(self, row: int) -> None:
         """Stop counting the pod of a row, but keep holding it."""
-        self.affinity.count(self.pods.pods[row], int(self.pods.slot_of_row[row]), -1)
+        self.affinity.count(self.pods.pods.like(row), int(self.pods.slot_of_row[row]), -1)
         self.pods.slot_of_row[row] = NO_SLOT
 
     def add_tentative_node(self, node: Node) -> NodeInfo:

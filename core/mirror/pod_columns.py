@@ -1,12 +1,13 @@
 """Pods as rows of columns, so that a request counts pods by array arithmetic, without a loop over pods."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
 import msgspec
 import numpy as np
 
+from core.mirror.pod_store import PodStore
 from core.mirror.topology import BoolArray, Int32Array, IntpArray, grown
 from core.objects.affinity import PodMatcher
 from core.objects.labels import Operator, Requirement, Selector
@@ -241,7 +242,7 @@ class PodColumns:
 
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}  # pod uid -> row
-        self.pods: list[Pod] = []  # row -> pod, stale where the row is free
+        self.pods = PodStore()
         self.groups = PodGroups()
         self.least_priority = 2**31 - 1
         """Of all pods so far. A pod of this priority or a lower one can preempt no other."""
@@ -267,8 +268,7 @@ class PodColumns:
             row = self._free.pop()
             self.pods[row] = pod
         else:
-            row = len(self.pods)
-            self.pods.append(pod)
+            row = self.pods.append(pod)
             if row >= len(self.slot_of_row):
                 self.slot_of_row = grown(self.slot_of_row, row + 1, _FREE)
                 self.term_set_of_row = grown(self.term_set_of_row, row + 1, NO_TERMS)
@@ -307,12 +307,17 @@ class PodColumns:
         # A free row keeps its last group, but has no slot.
         return selected[self.slot_of_row.take(selected) >= 0]
 
+    def placed_alike(self) -> Iterator[tuple[int, Pod]]:
+        """Yield for each pod on a known node its slot, and what it is like (see PodStore.like). No pod is made."""
+        rows = np.flatnonzero(self.slot_of_row[: len(self.pods)] != _FREE)
+        return zip(self.slot_of_row[rows].tolist(), map(self.pods.like, rows.tolist()), strict=True)
+
     def in_namespace(self, namespace: str) -> list[Pod]:
         """Return the pods of a namespace. A pass over all 150,000 pods of a cluster takes 0.1 s instead."""
         groups = self.groups.in_namespace(namespace)
         rows = self._rows_of(groups).tolist() if self.rows else ()
         # A free row keeps its last group and its last pod.
-        return [self.pods[row] for row in rows if self.rows.get(self.pods[row].uid) == row]
+        return [self.pods[row] for row in rows if self.rows.get(self.pods.uids[row]) == row]
 
     def rows_with(self, term_sets: Collection[int]) -> IntpArray:
         """Return the row of each pod on a known node with one of these term sets."""

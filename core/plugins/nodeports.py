@@ -56,7 +56,7 @@ class HostPortsInUse:
         self._nodes = mirror.nodes
         # (port, protocol) -> port on an address -> slot -> number of pods with the port, never 0
         self.in_use: dict[tuple[int, str], dict[HostPort, dict[int, int]]] = {}
-        for slot, pod in mirror.placed_pods():
+        for slot, pod in mirror.pods.placed_alike():
             for port in pod.demand.host_ports:
                 self._take(port, slot)
 

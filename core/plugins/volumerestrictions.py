@@ -6,6 +6,7 @@ class design calls it NoDiskConflict.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Final, TypeAlias, TypeGuard, TypeVar
 
 import msgspec
@@ -58,7 +59,7 @@ class VolumesInUse:
         # (disk, mounted read-only) -> slot -> number of volumes
         self.disks: defaultdict[tuple[DiskKey, bool], Counter[int]] = defaultdict(Counter)
         self.claims: Counter[str] = Counter()  # NAMESPACE/NAME of a claim -> number of volumes, without ephemeral ones
-        for slot, pod in mirror.placed_pods():
+        for slot, pod in mirror.pods.placed_alike():
             if pod.volumes:
                 self._count(pod, slot, 1)
 
@@ -195,8 +196,8 @@ def claim_users(decision: Decision) -> dict[str, list[Pod]]:
         each.name: [] for each in claims if each is not None and READ_WRITE_ONCE_POD in each.access_modes
     }
     if decision.search.may_look_at(len(mirror.pods.pods)):
-        for _, other in mirror.placed_pods():
-            if other.volumes and other.namespace == pod.namespace:
+        for _, other in mirror.placed_pods(attrgetter("volumes")):
+            if other.namespace == pod.namespace:
                 for volume in other.volumes:
                     if isinstance(volume, PodClaim) and not volume.ephemeral and volume.name in found:
                         found[volume.name].append(other)

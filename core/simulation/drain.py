@@ -113,7 +113,7 @@ def drain(basis: Basis, names: Sequence[str]) -> Steps[Drain]:
             fork.revert_to(savepoint)
         over, out = OverOrders(), frozenset(names)
         for run in runs:
-            over.add(run.outcomes.values())
+            over.add((uid, each.node if each.is_placed else each) for uid, each in run.outcomes.items())
         drained = [each for name in names for each in _of_node(basis, pods[name], runs, over, out)]
     left = LeftCounts()
     for each in drained:
@@ -165,7 +165,7 @@ class _Draining:
             self._count(pod, -int(_is_healthy(facts, pod)))
         leaving = leave(mirror, self._fork, evicted, facts)
         bring_claims(mirror, self._fork, leaving)
-        self._run.leaving.update((each.pod.uid, each) for each in leaving)
+        self._run.leaving.update((each.uid, each) for each in leaving)
         waiting = self._waiting
         queue = arrival((new for each in leaving if (new := each.coming) is not None), self._order)
         self._take((yield from self._placing.place(queue)))
@@ -258,12 +258,13 @@ def covering_budgets(mirror: ClusterMirror, pod: Pod) -> list[PodDisruptionBudge
 def _of_node(
     basis: Basis, pods: Sequence[Pod], runs: Sequence[_Run], over: OverOrders, out: frozenset[str]
 ) -> list[DrainedPod]:
-    found = [_drained(basis, pod, runs, move_of(basis.mirror, _leaving(pod, runs), over, out)) for pod in pods]
+    found = [_drained(basis, pod, runs, move_of(_leaving(basis, pod, runs), over, out)) for pod in pods]
     return sorted(found, key=lambda each: (each.stays, not each.blocked, not each.is_unplaced, each.move.pod))
 
 
-def _leaving(pod: Pod, runs: Sequence[_Run]) -> Leaving:
-    return next((run.leaving[pod.uid] for run in runs if pod.uid in run.leaving), Leaving(pod, None))
+def _leaving(basis: Basis, pod: Pod, runs: Sequence[_Run]) -> Leaving:
+    found = (run.leaving[pod.uid] for run in runs if pod.uid in run.leaving)
+    return next(found, Leaving(basis.mirror, pod.uid, None))
 
 
 def _drained(basis: Basis, pod: Pod, runs: Sequence[_Run], move: Move) -> DrainedPod:

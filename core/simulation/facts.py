@@ -53,16 +53,23 @@ class BudgetFacts(msgspec.Struct, frozen=True, gc=False):
 class Again(msgspec.Struct, frozen=True, gc=False):
     """The pod that an owner makes instead of one that leaves."""
 
-    like: Pod
-    """What it is like, but for its name and UID: a pod of the owner's template, or the pod that leaves."""
-    is_copy: bool = False
-    """It is a copy of the pod that leaves, because the owner's template is not known."""
+    of_template: Pod | None = None
+    """A pod of the owner's template. None: the template is not known, so that it is a copy of the pod that leaves."""
     denied: str = ""
     """Why the API server does not make it."""
 
+    def like(self, pod: Pod) -> Pod:
+        """Return what it is like, instead of a pod, but for its name and UID."""
+        return self.of_template or pod
+
     def instead_of(self, pod: Pod) -> Pod:
         """Return it, without a node, with a UID that no pod of the mirror has. It is made anew at each call."""
-        return copy_of_pod(pod) if self.is_copy else replace(self.like, name=pod.name, uid=new_uid(pod))
+        if self.of_template is None:
+            return copy_of_pod(pod)
+        return replace(self.of_template, name=pod.name, uid=new_uid(pod.uid))
+
+
+_A_COPY: Final = Again()
 
 
 class Facts(Protocol):
@@ -94,7 +101,7 @@ def copied(pod: Pod) -> Again | str:
     owner = owner_of(pod)
     if owner is None:
         return UNMANAGED
-    return REPLACED if is_replaced(pod) else Again(pod, is_copy=True)
+    return REPLACED if is_replaced(pod) else _A_COPY
 
 
 def is_replaced(pod: Pod) -> bool:
@@ -102,9 +109,9 @@ def is_replaced(pod: Pod) -> bool:
     return pod.terminating and (pod.controller is None or pod.controller.kind != STATEFUL)
 
 
-def new_uid(pod: Pod) -> str:
+def new_uid(uid: str) -> str:
     """Return the UID of the pod that comes instead of another one."""
-    return f"{TENTATIVE}/{pod.uid}"
+    return f"{TENTATIVE}/{uid}"
 
 
 def copy_of_pod(pod: Pod, suffix: str = "") -> Pod:
@@ -120,7 +127,7 @@ def copy_of_pod(pod: Pod, suffix: str = "") -> Pod:
         )
     return replace(
         pod,
-        uid=f"{new_uid(pod)}{suffix}" if suffix else new_uid(pod),
+        uid=f"{new_uid(pod.uid)}{suffix}",
         name=name,
         volumes=volumes,
         node_name="",
@@ -134,9 +141,10 @@ def copy_of_pod(pod: Pod, suffix: str = "") -> Pod:
 
 
 class Leaving(msgspec.Struct, frozen=True, gc=False):
-    """A pod that has left its node, and what comes instead."""
+    """A pod that has left its node, and what comes instead. It holds no pod, because a loss has 50,000 of these."""
 
-    pod: Pod
+    mirror: ClusterMirror
+    uid: str
     again: Again | None
     why_not: str = ""
     """Why none comes instead."""
@@ -144,13 +152,13 @@ class Leaving(msgspec.Struct, frozen=True, gc=False):
     """Its own claims, which have gone with it, in the order of its volumes."""
 
     @property
-    def comes(self) -> bool:
-        """Whether a scheduler sees a pod instead."""
-        return self.again is not None and not self.again.denied
+    def pod(self) -> Pod:
+        """The pod that has left, as the mirror still holds it. It is made anew at each call."""
+        return self.mirror.pods.pods[self.mirror.pods.rows[self.uid]]
 
     @property
     def coming(self) -> Pod | None:
-        """The pod that a scheduler sees instead. It is made anew at each call, so that 50,000 exist while needed."""
+        """The pod that a scheduler sees instead. It is made anew at each call."""
         return None if self.again is None or self.again.denied else self.again.instead_of(self.pod)
 
 
@@ -165,7 +173,7 @@ def leave(mirror: ClusterMirror, fork: Fork, pods: Sequence[Pod], facts: Facts) 
         for claim in own:
             fork.remove_object(claim)
         why_not = again if isinstance(again, str) else ""
-        found.append(Leaving(pod, None if isinstance(again, str) else again, why_not, own))
+        found.append(Leaving(mirror, pod.uid, None if isinstance(again, str) else again, why_not, own))
     return found
 
 
@@ -183,10 +191,10 @@ def bring_claims(mirror: ClusterMirror, fork: Fork, leaving: Iterable[Leaving]) 
                 fork.add_object(made)
 
 
-def _own_claims(mirror: ClusterMirror, pod: Pod) -> list[PersistentVolumeClaim]:
+def _own_claims(mirror: ClusterMirror, pod: Pod) -> Sequence[PersistentVolumeClaim]:
     named = [each.name for each in pod.volumes if isinstance(each, PodClaim) and each.ephemeral]
     if not named:
-        return []
+        return ()
     claims = mirror.objects(PersistentVolumeClaim)
     found = (claims.get(f"{pod.namespace}/{name}") for name in named)
     return [each for each in found if each is not None and each.controller and each.controller.uid == pod.uid]

@@ -129,8 +129,7 @@ class _Losing:
         """Lose the nodes of one domain, in both states if a rule tells these apart."""
         mirror, found = self._basis.mirror, []
         with mirror.fork(cache_follows=True) as fork:
-            pods = [pod for name in names for pod in mirror.pods_on(name)]
-            leaving = leave(mirror, fork, pods, self._basis.facts)
+            leaving = leave(mirror, fork, [pod for name in names for pod in mirror.pods_on(name)], self._basis.facts)
             states = states_of(leaving, images=self._images)
             savepoint = fork.savepoint()
             for state in states:
@@ -145,7 +144,7 @@ class _Losing:
         basis, out = self._basis, frozenset(names)
         lose(basis.mirror, fork, names, state, dead)
         over = yield from run_orders(basis, fork, leaving)
-        made = (move_of(basis.mirror, each, over, out) for each in _in_order(leaving, over, out))
+        made = (move_of(each, over, out) for each in _in_order(leaving, over, out))
         return _summed(state, made, self._keep, self._replicas)
 
 
@@ -156,7 +155,7 @@ def _in_order(leaving: Iterable[Leaving], over: OverOrders, out: frozenset[str])
         if each.again is None:
             staying.append(each)
         else:
-            is_elsewhere = not each.again.denied and over.is_always_elsewhere(new_uid(each.pod), out)
+            is_elsewhere = not each.again.denied and over.is_always_elsewhere(new_uid(each.uid), out)
             (placed if is_elsewhere else unplaced).append(each)
     for part in (unplaced, placed, staying):
         yield from sorted(part, key=lambda each: each.pod.full_name)
@@ -198,7 +197,7 @@ def states_of(leaving: Sequence[Leaving], *, images: bool) -> list[NodeState]:
     Scores of images (`images`: see `any_images`) have the number of all nodes in them, hard topology spread counts the
     domains of nodes that are out, and a pod that tolerates the taints fits there.
     """
-    differ = images or any(_has_own_rules(each.again.like) for each in leaving if each.again is not None)
+    differ = images or any(each.again is not None and _has_own_rules(each.again.like(each.pod)) for each in leaving)
     return [*NodeState] if differ else [NodeState.OUT]
 
 

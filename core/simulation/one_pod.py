@@ -35,20 +35,20 @@ def place_best(  # noqa: PLR0913  # the pod, how it is judged, and where
         if verdicts is not None and not len(best):
             return verdicts
         found = nodes.names[int(best[0]) if len(best) == 1 else choose(nodes, best)]
-    place_on(mirror, fork, profile, pod, found)
-    return found
+    return place_on(mirror, fork, profile, pod, found).node_name  # the same text for all pods of a node
 
 
-def place_on(mirror: ClusterMirror, fork: Fork, profile: Profile, pod: Pod, node: str) -> None:
+def place_on(mirror: ClusterMirror, fork: Fork, profile: Profile, pod: Pod, node: str) -> Pod:
     """Suppose a pod on a node, with what the Reserve step of kube-scheduler's plugins would assume for it.
 
-    Raises ForkError as `Fork.place`.
+    Returns the pod as `Fork.place`, and raises as it.
     """
     placed = fork.place(pod, node)
     if pod.volumes:
         with mirror.work.uncharged():
             for plugin in profile.plugins:
                 plugin.reserve(mirror, fork, placed)
+    return placed
 
 
 def fits_any(mirror: ClusterMirror, profile: Profile, pod: Pod, nodes: NodeBatch) -> bool:

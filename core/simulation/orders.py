@@ -127,11 +127,11 @@ class OverOrders:
 
     def __init__(self) -> None:
         self._runs: list[dict[str, str | Outcome]] = []
-        """uid -> the node, or the outcome without one. The outcome of a placed pod would take 0.3 kB more."""
+        """uid -> the node, or the outcome without one."""
 
-    def add(self, outcomes: Iterable[Outcome]) -> None:
-        """Take the outcomes of one more order. A pod may be missing in some, but not in all of them."""
-        self._runs.append({each.pod.uid: each.node if each.is_placed else each for each in outcomes})
+    def add(self, found: Iterable[tuple[str, str | Outcome]]) -> None:
+        """Take what becomes of each UID in one more order. A pod may be missing in some, but not in all of them."""
+        self._runs.append(dict(found))
 
     def of(self, uid: str) -> Over:
         """Return what becomes of a pod."""

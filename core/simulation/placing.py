@@ -12,7 +12,7 @@ and a rejection, so that order decides how long it takes: 0.15 to 0.25 ms for a 
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from enum import Enum
-from itertools import pairwise, starmap
+from itertools import islice, pairwise, starmap
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -112,6 +112,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
         return self.fate is Fate.PLACED
 
 
+Found: TypeAlias = str | Outcome
+"""The node of a pod that is placed, or the outcome of one that is not."""
 _MOST_DRY_RUNS: Final = 20
 """Dry runs of preemption of one placing. One takes about 3 ms for each node."""
 _NODES_OF_DRY_RUN: Final = 8
@@ -148,6 +150,16 @@ class Placing:
         self._batch: tuple[int, NodeBatch] | None = None  # NodeTable.epoch, and the nodes that may be chosen
 
     def place(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
+        """Place the pods as `in_brief`. Return all outcomes."""
+        found = yield from self.in_brief(pods)
+        return [self._outcome(pod, each) for pod, each in zip(pods, found, strict=True)]
+
+    def _outcome(self, pod: Pod, found: Found) -> Outcome:
+        if isinstance(found, Outcome):
+            return found
+        return Outcome(self._mirror.get_pod(pod.uid) or pod, Fate.PLACED, found)
+
+    def in_brief(self, pods: Sequence[Pod]) -> Steps[list[Found]]:
         """Place the pods in this order. It yields after each, so that the caller can stop.
 
         Then those that others may help are tried again, until nothing changes: kube-scheduler tries a rejected pod
@@ -155,16 +167,18 @@ class Placing:
         in interpodaffinity/plugin.go, isSchedulableAfterPodChange in podtopologyspread/plugin.go).
         """
         turns = self._in_turn(pods)
-        del pods  # each is dropped at its turn: those that are placed are no longer needed as they were
-        outcomes = yield from turns
-        left = [at for at, each in enumerate(outcomes) if not each.is_placed and may_be_helped(each.pod)]
-        later = outcomes[left[0] :] if left else []
-        while left and any(each.is_placed for each in later):
-            later = yield from self.again([outcomes[at] for at in left])
-            for at, outcome in zip(left, later, strict=True):
-                outcomes[at] = outcome
-            left = [at for at in left if not outcomes[at].is_placed]
-        return outcomes
+        del pods  # each is dropped at its turn, if the caller holds none of them
+        found = yield from turns
+        left = {at: each for at, each in enumerate(found) if isinstance(each, Outcome) and may_be_helped(each.pod)}
+        any_placed = any(isinstance(each, str) for each in islice(found, min(left, default=len(found)), None))
+        while left and any_placed:
+            later = yield from self.again([*left.values()])
+            placed = {at: each.node for at, each in zip(left, later, strict=True) if each.is_placed}
+            for at, node in placed.items():
+                found[at] = node
+                del left[at]
+            any_placed = bool(placed)
+        return found
 
     def again(self, rejected: Sequence[Outcome]) -> Steps[list[Outcome]]:
         """Try pods again that found no place. Those that still find none keep their outcomes.
@@ -182,8 +196,8 @@ class Placing:
                 tried.append(before)
                 continue
             (now,) = yield from self._in_turn([before.pod])
-            tried.append(now if now.is_placed else before)
-            if now.is_placed:
+            tried.append(self._outcome(before.pod, now) if isinstance(now, str) else before)
+            if isinstance(now, str):
                 for_now.clear()
             else:
                 (for_now if may_be_helped(before.pod) else hopeless).add(kind)
@@ -198,18 +212,18 @@ class Placing:
             found = self._kind_of[pod.uid] = self._kinds.setdefault(key, len(self._kinds))
         return found
 
-    def _in_turn(self, pods: Sequence[Pod]) -> Steps[list[Outcome]]:
+    def _in_turn(self, pods: Sequence[Pod]) -> Steps[list[Found]]:
         repeats, left = [False, *starmap(alike, pairwise(pods)), False], deque(pods)
 
-        def outcome(at: int, before: Outcome | None) -> Outcome:
+        def found(at: int, before: Found | None) -> Found:
             pod = left.popleft()
-            if before is not None and repeats[at] and not before.is_placed:
+            if repeats[at] and isinstance(before, Outcome):
                 return replace(before, pod=pod)
             return self._placed(pod, repeats=repeats[at], more=repeats[at + 1])
 
-        return in_turn(range(len(pods)), outcome)
+        return in_turn(range(len(pods)), found)
 
-    def _placed(self, pod: Pod, *, repeats: bool, more: bool) -> Outcome:
+    def _placed(self, pod: Pod, *, repeats: bool, more: bool) -> Found:
         scheduler = self._schedulers.get(pod.scheduler_name or DEFAULT_SCHEDULER)
         why = _why_unknown(pod, scheduler)
         if scheduler is None or why:
@@ -224,7 +238,7 @@ class Placing:
         except WorkLimitError as error:
             return Outcome(pod, Fate.UNKNOWN, why=str(error))
         if isinstance(node, str):
-            return Outcome(self._mirror.get_pod(pod.uid) or pod, Fate.PLACED, node)
+            return node
         return self._rejected(scheduler, pod, self.nodes(), node)
 
     def _evaluation(self, scheduler: Scheduler, pod: Pod, *, more: bool) -> Evaluation:
@@ -266,7 +280,7 @@ class Placing:
         if pod.preemption_policy == NEVER or pod.in_scheduling_group or self._dry_runs_left <= 0:
             return "", ()
         if self._lowest is None:
-            self._lowest = min((each.priority for _, each in self._mirror.placed_pods()), default=pod.priority)
+            self._lowest = min((each.priority for _, each in self._mirror.pods.placed_alike()), default=pod.priority)
         if self._lowest >= pod.priority:
             return "", ()
         self._dry_runs_left -= 1

@@ -217,7 +217,7 @@ class _Each:
             node=name,
             goes=Chance.SOMETIMES if fits else Chance.NEVER,
             pods=len(pods),
-            pod=next(each.pod.full_name for each in leaving if new_uid(each.pod) == over.pod.uid),
+            pod=next(each.pod.full_name for each in leaving if new_uid(each.uid) == over.pod.uid),
             rejected=rejected(over),
             state=stays.state,
         )
@@ -287,7 +287,7 @@ def leave_nodes(basis: Basis, fork: Fork, names: Sequence[str], pods: Sequence[P
     """Suppose that all pods have left some nodes. Return `pods`, those that must go elsewhere."""
     moving = {pod.uid for pod in pods}
     gone = [pod for name in names for pod in basis.mirror.pods_on(name)]
-    found = [each for each in leave(basis.mirror, fork, gone, basis.facts) if each.pod.uid in moving]
+    found = [each for each in leave(basis.mirror, fork, gone, basis.facts) if each.uid in moving]
     bring_claims(basis.mirror, fork, found)
     return found
 
@@ -361,7 +361,7 @@ def _without_places(basis: Basis, names: Sequence[str]) -> Steps[set[str]]:
             found = yield from run_orders(basis, fork, leaving, barred=names)
             fork.revert_to(savepoint)
             for each in leaving:
-                if each.comes and found.of(new_uid(each.pod)).placed is not Chance.ALWAYS:
+                if each.coming and found.of(new_uid(each.uid)).placed is not Chance.ALWAYS:
                     over.add(each.pod.node_name)
             if over:
                 break

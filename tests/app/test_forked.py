@@ -166,9 +166,10 @@ def test_it_is_less_important_than_its_parent_and_has_none_of_its_sockets() -> N
         try:
             os.fstat(ours.fileno())
         except OSError as error:
-            parent.send(f"{os.nice(0)} {score} {errno.errorcode[error.errno or 0]}".encode())
+            is_idle = os.sched_getscheduler(0) == os.SCHED_IDLE
+            parent.send(f"{os.nice(0)} {is_idle} {score} {errno.errorcode[error.errno or 0]}".encode())
 
-    assert first_of(work) == f"{min(os.nice(0) + 10, 19)} 1000 EBADF".encode()
+    assert first_of(work) == f"{min(os.nice(0) + 10, 19)} True 1000 EBADF".encode()
     with ours, theirs:
         theirs.send(b"x")
         assert ours.recv(1) == b"x", "the parent's is open"

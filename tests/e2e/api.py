@@ -4,6 +4,7 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any, Final, TypeAlias, TypeVar
 
 import httpx
@@ -118,11 +119,17 @@ class Api:
     def delete_all(self, path: str) -> None:
         """Delete all objects of a collection at once.
 
-        The API server breaks off a request after 60 s, in which it deletes some 50,000 objects.
+        The API server breaks off a request after 60 s, in which it deletes some 50,000 objects, or responds with 504.
         """
         for _ in range(_DELETIONS):
-            with suppress(httpx.RemoteProtocolError, httpx.ReadTimeout):
+            try:
                 self.request("DELETE", path, DELETE_AT_ONCE)
+            except (httpx.RemoteProtocolError, httpx.ReadTimeout):
+                continue
+            except httpx.HTTPStatusError as error:
+                if error.response.status_code != HTTPStatus.GATEWAY_TIMEOUT:
+                    raise
+            else:
                 return
         self.request("DELETE", path, DELETE_AT_ONCE)
 

@@ -172,7 +172,7 @@ class ResourceColumns:
         nodes = mirror.nodes
         sharing: dict[Hashable, tuple[Pod, array[int]]] = {}  # amounts -> a pod with them, slots
         known: dict[tuple[int, int], array[int]] = {}  # the same slots: pods of a controller have the same objects
-        for slot, pod in mirror.placed_pods():
+        for slot, pod in mirror.pods.placed_alike():
             key = id(pod.requests), id(pod.demand.non_zero_requests)
             slots = known.get(key)
             if slots is None:

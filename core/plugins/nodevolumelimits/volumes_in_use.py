@@ -243,9 +243,8 @@ class VolumesInUse:
         for slot, node in mirror.nodes:
             self._names[slot] = node.name
             self._stale.add(slot)
-        for slot, pod in mirror.placed_pods():
-            if counted_volumes(pod):
-                self._pods[slot][pod.uid] = pod
+        for slot, pod in mirror.placed_pods(counted_volumes):
+            self._pods[slot][pod.uid] = pod
         for attachment in mirror.objects(VolumeAttachment).values():
             self._attachments[attachment.node][attachment.full_name] = attachment
 

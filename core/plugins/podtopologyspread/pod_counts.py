@@ -7,6 +7,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, count, islice
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -115,9 +116,8 @@ class PodCounts:
             str, PodCounter
         ] = {}  # namespace -> pods added since PreFilter, less those removed
         self.nbytes = 0
-        for slot, pod in mirror.placed_pods():
-            if pod.terminating:
-                self._note_terminating(pod, slot, 1)
+        for slot, pod in mirror.placed_pods(attrgetter("terminating")):
+            self._note_terminating(pod, slot, 1)
 
     def terminating(self) -> Iterator[str]:
         """Yield the UIDs of the terminating pods on known nodes."""

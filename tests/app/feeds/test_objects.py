@@ -8,11 +8,13 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from app.feeds.freshness import ResourceState
-from app.feeds.objects import KnownObjects, Listing, ObjectReader, Unreadable
+from app.feeds.objects import KnownObjects, Listing, MirrorFeed, ObjectReader, Unreadable
 from app.objects.resources import RESOURCES
 from core.events import ClusterEvent, Object
+from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Namespace
 from core.objects.pod import Pod
 from tests.builders import make_namespace, make_pod
@@ -377,3 +379,58 @@ def test_a_replacement_pauses_after_each_object_that_is_looked_at(reported: Repo
     known = knowing(reported, A1, B1)
     seen = [reported.take() for _ in known.replace(listed((B1, C1), {}))]
     assert seen == [[], [], [("Delete", A1)], [], [("Add", C1)]]  # first, each that is listed is noted
+
+
+# Pods, which the mirror holds.
+
+
+def pods_in(mirror: ClusterMirror) -> KnownObjects:
+    return MirrorFeed(mirror, lambda: 0.0, lambda _: None).known(Pod)
+
+
+def test_of_a_pod_that_the_mirror_holds_the_uid_is_kept() -> None:
+    mirror = ClusterMirror()
+    known = pods_in(mirror)
+    placed, pending = Pod("u", "x", "p", node_name="n", resource_version="7"), Pod("v", "x", "q", resource_version="7")
+    for each in (placed, pending):
+        known.put(each)
+    assert [known.entry_of(each) for each in (placed, pending)] == ["u", pending]
+    assert [*known] == [placed, pending]
+    raw_placed = raw({"metadata": {"namespace": "x", "name": "p", "uid": "u", "resourceVersion": "7"}})
+    assert ObjectReader(ResourceState(RESOURCES[Pod])).read_unless_known(raw_placed, known) == "u"
+    for state in (replace(placed, resource_version="8"), replace(placed, resource_version="9", terminal=True)):
+        known.put(state)
+        assert state in [*known]
+    known.drop("x/p")
+    assert [*known] == [pending]
+    assert not mirror.is_mirrored("u")
+
+
+def test_two_pods_of_one_uid_are_dropped_by_their_names() -> None:
+    """No API server has them. What is left must not be in the way of a list."""
+    mirror = ClusterMirror()
+    known = pods_in(mirror)
+    for name in "pq":
+        known.put(Pod("u", "x", name, node_name="n"))
+    known.drop("x/p")
+    known.drop("x/q")
+    assert (len(known), [*known], mirror.pod_count()) == (0, [], 0)
+
+
+@pytest.mark.parametrize("is_applied", [False, True])
+def test_a_list_that_goes_on_after_one_that_broke_off_drops_what_has_gone(is_applied: bool) -> None:  # noqa: FBT001  # a case
+    mirror = ClusterMirror()
+    known = pods_in(mirror)
+    gone, stays, new = (Pod(uid, "x", uid, node_name="n", resource_version="7") for uid in "abc")
+    for each in (gone, stays):
+        known.put(each)
+    listing = Listing(is_applied=is_applied)
+    for each in (stays, new):
+        listing.add(known.entry_of(each))
+    if is_applied:  # a watch has shown the deletion
+        known.put(new)
+        listing.add(known.entry_of(gone))
+        listing.remove(gone)
+    for _ in known.replace(listing):
+        pass
+    assert {each.uid for each in known} == {"b", "c"} == set(mirror.pods.rows)

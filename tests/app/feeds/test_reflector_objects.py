@@ -103,7 +103,7 @@ async def test_a_pod_made_again_while_the_watch_was_down_is_another_one(server: 
         assert before is not None
         assert after is not None
         assert following.mirror.get_pod(before.uid) is None
-        assert following.mirror.get_pod(after.uid) is after
+        assert following.mirror.get_pod(after.uid) == after
 
 
 @scenario()
@@ -156,7 +156,7 @@ async def test_an_unreadable_event_leaves_what_was_known_until_a_readable_one(
         update(server, make_pod("db").on("n1"))
         create(server, make_pod("behind"))
         await following.until(lambda: known(following, "behind") is not None, "told what came behind")
-        assert known(following, "db") is before is not None
+        assert known(following, "db") == before is not None
         assert following.states[Pod].decode_errors == 1
         assert "pods: skipped default/db: metadata.labels: " in caplog.text
         update(server, make_pod("db").on("n1"))
@@ -198,7 +198,7 @@ async def test_an_unreadable_object_is_kept_by_a_relist_as_it_was_known(
         await following.until_a_line()
         before = known(following, "db")
         await relist(following, lambda: server.update(PODS, broken_pod("db")))
-        assert known(following, "db") is before is not None
+        assert known(following, "db") == before is not None
         update(server, make_pod("db").on("n1"))
         await following.until_equal()
 

@@ -153,7 +153,8 @@ def test_each_replica_with_a_name_of_its_own_is_asked_for() -> None:
 def test_what_the_api_server_refuses_does_not_come_and_what_it_does_not_say_is_made_here() -> None:
     ((_, denied, *_),) = leaving_together(Server(Created(denied="violates PodSecurity")), [running()], deployment())
     assert isinstance(denied, Again)
-    assert (denied.denied, denied.like.requests) == ("violates PodSecurity", {"cpu": 2000})
+    assert denied.of_template is not None
+    assert (denied.denied, denied.of_template.requests) == ("violates PodSecurity", {"cpu": 2000})
     (unknown,) = leaving_together(Server(Created(unknown="no right")), [running()], deployment())
     assert made(unknown).requests == {"cpu": 2000}
     assert unknown.uncertainty == "as made here and not by the API server: no right"
@@ -207,8 +208,7 @@ def test_without_its_owners_object_it_is_as_the_running_pod(
     objects = [{**deployment(), "metadata": {"name": name, "namespace": "default"}} for name in deployments]
     found = again(running(kind=owner[0], owner=owner[1]), *objects)
     assert found.uncertainty == f"as the running pod, {why}"
-    assert isinstance(found.again, Again)
-    assert found.again.is_copy
+    assert found.again == Again()
     assert (made(found).requests, made(found).node_name) == ({"cpu": 1000}, "")
 
 
@@ -258,7 +258,8 @@ def test_each_pod_has_the_generic_ephemeral_volumes_of_its_name() -> None:
     for name in ("web-1a-x", "web-1a-y"):
         found = facts.comes_again(decode_pod(running(name).json()))
         assert isinstance(found, Again)
-        assert found.like.volumes == (PodClaim(f"{name}-scratch", ephemeral=True),)
+        assert found.of_template is not None
+        assert found.of_template.volumes == (PodClaim(f"{name}-scratch", ephemeral=True),)
 
 
 def test_a_pod_of_an_indexed_job_keeps_its_index() -> None:
@@ -286,9 +287,12 @@ def test_without_priority_classes_at_hand_the_priority_is_the_running_pods() -> 
 
 
 def test_a_doubt_counts_each_pod_once() -> None:
-    facts = ClusterFacts(*at_hand())
+    mirror, raw = at_hand()
+    facts, pods = ClusterFacts(mirror, raw), {name: decode_pod(running(name).uid(name).json()) for name in "xy"}
+    for pod in pods.values():
+        mirror.apply(ClusterEvent("Add", pod))
     for name in "xyx":
-        facts.comes_again(decode_pod(running(f"web-1a-{name}").uid(name).json()))
+        facts.comes_again(pods[name])
     (uncertainty,) = facts.uncertainties
     assert (uncertainty.owner, uncertainty.pods) == ("Deployment default/web", 2)
 

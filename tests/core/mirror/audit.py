@@ -89,7 +89,7 @@ class Auditor:
     def assumed(self, assumed: Mapping[str, AssumedPod]) -> Iterator[str]:
         """Check that each assumed pod counts on the node where it was assumed."""
         for uid, each in assumed.items():
-            if self._pods.get(uid) is not each.pod:
+            if self._pods.get(uid) != each.pod:
                 yield f"{each.pod.full_name}: is assumed as {each.pod}, and held as {self._pods.get(uid)}"
 
 

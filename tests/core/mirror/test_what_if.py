@@ -146,7 +146,7 @@ def test_derived_states_are_told_of_a_pod_as_it_is_held_or_as_if_it_did_not_term
         forked.remove(replace(FOREIGN, uid=stored.uid), as_running=as_running)
     reported = FIRST if as_running else stored
     assert derived.changes == [PodChange(slot, reported, None), PodChange(slot, None, reported)]
-    assert mirror.get_pod("first") is stored
+    assert mirror.get_pod("first") == stored
 
 
 def test_a_state_that_is_first_asked_for_meanwhile_is_told_of_a_pod_as_it_is_held() -> None:

@@ -230,9 +230,9 @@ def test_a_caller_that_goes_leaves_nothing_behind() -> None:
 class Refusing(Known):
     """No pod is made again, because the API server refuses it."""
 
-    def comes_again(self, pod: Pod) -> Again | str:
+    def comes_again(self, _: Pod) -> Again | str:
         """Return a pod that is denied."""
-        return Again(pod, is_copy=True, denied="violates PodSecurity")
+        return Again(denied="violates PodSecurity")
 
 
 def test_a_pod_that_the_api_server_refuses_has_no_place() -> None:

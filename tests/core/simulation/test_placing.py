@@ -246,7 +246,7 @@ def test_who_comes_again() -> None:
         again = copied(running)
         assert isinstance(again, Again)
         made = again.instead_of(running)
-        assert (again.is_copy, made.node_name, made.terminating) == (True, "", False)
+        assert (again.of_template, made.node_name, made.terminating) == (None, "", False)
         assert made.uid != running.uid
 
 
@@ -309,7 +309,7 @@ def test_orders_keep_priorities_and_over_several_of_them_chance_shows() -> None:
     def over_of(*runs: list[Outcome]) -> OverOrders:
         found = OverOrders()
         for each in runs:
-            found.add(each)
+            found.add((one.pod.uid, one.node if one.is_placed else one) for one in each)
         return found
 
     def run(order: int) -> list[Outcome]:
@@ -336,12 +336,18 @@ def test_orders_keep_priorities_and_over_several_of_them_chance_shows() -> None:
 
 def test_of_a_placed_pod_only_the_node_is_kept_over_orders() -> None:
     """The loss of a zone has 50,000 of them in each order."""
-    (outcome,) = placed(mirror_of(node("n1")), replica("a"))
-    before = getrefcount(outcome), getrefcount(outcome.pod)
-    found = OverOrders()
-    found.add([outcome])
-    assert (getrefcount(outcome), getrefcount(outcome.pod)) == before
-    assert found.of(outcome.pod.uid) == (Chance.ALWAYS, {"n1": 1}, "n1", None)
+    mirror, pods = mirror_of(node("n1")), [pod_of(replica("a")), pod_of(replica("b", cpu=99))]
+    before = [*map(getrefcount, pods)]
+
+    def place(fork: Fork) -> OverOrders:
+        found = OverOrders()
+        steps = Placing(mirror, fork, schedulers(mirror), ties(mirror, FIRST)).in_brief(pods)
+        found.add(zip((pod.uid for pod in pods), finished(steps), strict=True))
+        return found
+
+    found = within(mirror, place)
+    assert [*map(getrefcount, pods)] == [before[0], before[1] + 1]
+    assert found.of(pods[0].uid) == (Chance.ALWAYS, {"n1": 1}, "n1", None)
 
 
 def test_alike_pods_come_in_their_order_and_those_that_never_preempt_at_last() -> None:

@@ -43,6 +43,24 @@ FAULTS: Final = (
         new="            known = self._columns.get(key)\n",
     ),
     Fault(
+        id="a-version-with-zeros-is-a-number",
+        breaks="A resource version that begins with zeros loses them.",
+        old='version[0] != "0" and ',
+        new="",
+    ),
+    Fault(
+        id="a-version-that-is-no-number-stays",
+        breaks="A pod without a resource version has the one of the pod that had its row before.",
+        old="            self._other_versions.pop(row, None)\n",
+        new="            pass\n",
+    ),
+    Fault(
+        id="pods-with-one-text-of-labels-are-alike",
+        breaks="A pod has the requests and the controller of another one with its labels.",
+        old="        if before == like:\n",
+        new="        if before is not None:\n",
+    ),
+    Fault(
         id="csi-node-change-has-no-slot",
         breaks="A change of a CSINode makes no cached result of its node invalid.",
         old="slot = self.nodes.slots.get(name, NO_SLOT) if kind in OF_A_NODE else NO_SLOT",

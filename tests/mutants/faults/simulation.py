@@ -226,8 +226,8 @@ FAULTS: Final = (
     Fault(
         id="together-in-the-first-order",
         breaks="Nodes go together though their pods find places in some orders only.",
-        old="found.of(new_uid(each.pod)).placed is not Chance.ALWAYS",
-        new="found.of(new_uid(each.pod)).placed is Chance.NEVER",
+        old="found.of(new_uid(each.uid)).placed is not Chance.ALWAYS",
+        new="found.of(new_uid(each.uid)).placed is Chance.NEVER",
     ),
     Fault(
         id="annotation-ignored",
