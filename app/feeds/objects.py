@@ -18,6 +18,7 @@ import msgspec
 from app.feeds.freshness import ResourceState
 from app.feeds.stream import MAX_LINE_BYTES
 from app.objects.decode import DecodeError
+from app.objects.decode_pod import WirePod, decode_pod
 from app.objects.resources import decode_identity
 from app.process.logs import one_line
 from core.events import ClusterEvent, Kind, Object
@@ -228,22 +229,26 @@ class ObjectReader:
         self._state = state
         self._decode = state.resource.decode
 
-    def read(self, raw: msgspec.Raw) -> Object | Unreadable:
+    def read(self, raw: msgspec.Raw | WirePod) -> Object | Unreadable:
         """Return the fields of an object that the core needs."""
-        size = memoryview(raw).nbytes
-        self._state.read_objects += 1
-        self._state.read_bytes += size
         try:
-            if size > _FEW_BYTES:
-                _refuse_too_large(raw, size)
-            decoded = self._decode(raw)
+            decoded = decode_pod(raw) if isinstance(raw, WirePod) else self._decode(self._counted(raw))
         except DecodeError as error:
             return self._unreadable(raw, error)
         if isinstance(decoded, Pod) and decoded.affinity.errors:
             self._report_terms(decoded)
         return decoded
 
-    def read_unless_known(self, raw: msgspec.Raw, known: KnownObjects) -> Object | Unreadable | str:
+    def _counted(self, raw: msgspec.Raw) -> msgspec.Raw:
+        """Count an object of a list, or of a line by itself. Raises DecodeError for one that is too large."""
+        size = memoryview(raw).nbytes
+        self._state.read_objects += 1
+        self._state.read_bytes += size
+        if size > _FEW_BYTES:
+            _refuse_too_large(raw, size)
+        return raw
+
+    def read_unless_known(self, raw: msgspec.Raw | WirePod, known: KnownObjects) -> Object | Unreadable | str:
         """Return the known object as its entry, or decode the object if it has another version.
 
         Without this, a list of 150,000 known pods would take the memory of 150,000 further Pods for a while.
@@ -257,7 +262,7 @@ class ObjectReader:
                 return known.entry_of(unchanged)
         return self.read(raw)
 
-    def _unreadable(self, raw: msgspec.Raw, error: DecodeError) -> Unreadable:
+    def _unreadable(self, raw: msgspec.Raw | WirePod, error: DecodeError) -> Unreadable:
         try:
             identity = Unreadable(*decode_identity(raw))
         except DecodeError:

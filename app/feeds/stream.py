@@ -1,4 +1,4 @@
-"""The bytes of list and watch, to pages and events with each object left as bytes.
+"""The bytes of list and watch, to pages and events. Their objects are left as bytes, except for pods of a watch.
 
 Source of the envelopes: k8s.io/apimachinery meta/v1 types.go (ListMeta, WatchEvent), and the WatchList bookmark of
 KEP-3157.
@@ -6,17 +6,18 @@ KEP-3157.
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from time import perf_counter
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 from app.api_server.client import ApiClient, ResponseTooLargeError, StatusError
 from app.feeds.freshness import ResourceState
 from app.objects.decode import DecodeError, decoding
-from app.objects.resources import Resource
+from app.objects.resources import PodEvent, Resource, pod_events
+from core.objects.pod import Pod
 
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FEW_BYTES: Final = 8 * 1024 * 1024  # elements of smaller pages are not counted
@@ -44,11 +45,14 @@ class ListPage(msgspec.Struct, frozen=True, gc=False):
     continue_token: str
 
 
-class WatchEvent(msgspec.Struct, frozen=True, gc=False):
+class RawEvent(msgspec.Struct, frozen=True, gc=False):
     """One line of a watch, with the object as bytes. The effect of an unknown type on the object is unknown."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
     object: msgspec.Raw
+
+
+WatchEvent: TypeAlias = RawEvent | PodEvent
 
 
 class _BookmarkMetadata(msgspec.Struct, rename="camel", gc=False):
@@ -68,7 +72,7 @@ class Bookmark(msgspec.Struct, frozen=True, gc=False):
 
 
 _page_decoder: Final = msgspec.json.Decoder(_Page)
-_event_decoder: Final = msgspec.json.Decoder(WatchEvent)
+_event_decoder: Final = msgspec.json.Decoder(RawEvent)
 _BEGINS: Final[tuple[tuple[bytes, Literal["ADDED", "MODIFIED", "DELETED"]], ...]] = (
     (b'{"type":"ADDED","object":{', "ADDED"),
     (b'{"type":"MODIFIED","object":{', "MODIFIED"),
@@ -255,9 +259,10 @@ def is_too_large_version(status: StatusError) -> bool:
 
 
 _LINES_AT_ONCE: Final = 32  # of pods, less than a millisecond
+_MAX_BLOCK_BYTES: Final = 1024 * 1024  # of lines at once, whose elements are not counted
 
 
-def event_of(line: bytes) -> WatchEvent:
+def event_of(line: bytes) -> RawEvent:
     """Return the event of a line. Raises DecodeError.
 
     The object of an ordinary line is cut out, not decoded: that would take as long as to read the object afterwards. If
@@ -265,11 +270,32 @@ def event_of(line: bytes) -> WatchEvent:
     """
     for begin, kind in _BEGINS:
         if line.startswith(begin) and line.endswith(b"}"):
-            return WatchEvent(kind, msgspec.Raw(line[len(begin) - 1 : -1]))
+            return RawEvent(kind, msgspec.Raw(line[len(begin) - 1 : -1]))
     return decoding(_event_decoder.decode, line)
 
 
-def _events_of(lines: Iterable[bytes], state: ResourceState) -> Iterator[WatchEvent]:
+def _pod_events_of(lines: Sequence[bytes], state: ResourceState) -> Sequence[PodEvent]:
+    """Return the events of lines that all have a pod, decoded in one call, or none: a call for each takes 2 us more."""
+    text = b"\n".join(lines)
+    relisted = state.synced and state.listed  # most pods are known then, and to read their versions takes less
+    if state.resource.kind is not Pod or relisted or len(text) > _MAX_BLOCK_BYTES:
+        return ()
+    try:
+        events = pod_events(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ()  # a bookmark is among them, or a line that has to be named
+    if len(events) != len(lines):
+        return ()  # one is empty, or goes on in the next line, which is no event
+    state.events.update([event.type for event in events])
+    state.read_objects += len(events)
+    state.read_bytes += len(text)
+    return events
+
+
+def _events_of(lines: Sequence[bytes], state: ResourceState) -> Iterator[WatchEvent]:
+    if events := _pod_events_of(lines, state):
+        yield from events
+        return
     for line in filter(None, lines):
         try:
             event = event_of(line)
@@ -305,7 +331,7 @@ async def watch_events(
         raise BrokenWatchError(f"{state.resource.path}: the watch ended in the middle of a line")
 
 
-def bookmark_of(event: WatchEvent) -> Bookmark:
+def bookmark_of(event: RawEvent) -> Bookmark:
     """Return the contents of a BOOKMARK event. Raises GarbledWatchError."""
     try:
         metadata = decoding(_bookmark_decoder.decode, event.object).metadata or _BookmarkMetadata()

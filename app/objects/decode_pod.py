@@ -156,13 +156,13 @@ _template_decoder: Final = msgspec.json.Decoder(_Template)
 _encoder: Final = msgspec.json.Encoder()
 
 
-def decode_pod(raw: Json) -> Pod:
+def decode_pod(raw: Json | WirePod) -> Pod:
     """Decode a v1.Pod. Without a uid, as in a manifest, NAMESPACE/NAME identifies the pod. Raises DecodeError.
 
     Invalid affinity terms do not raise. They are in `Pod.affinity.errors`, and the caller rejects or tolerates them.
     Node affinity and the selectors of topology spread constraints keep their errors in the same way.
     """
-    wire = decoding(_pod_decoder.decode, raw)
+    wire = raw if isinstance(raw, WirePod) else decoding(_pod_decoder.decode, raw)
     metadata = wire.metadata or _EMPTY_METADATA
     name = checked_name("Pod", wire.kind, metadata)
     spec = wire.spec or _EMPTY_SPEC

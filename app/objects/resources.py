@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from app.objects.decode_node import (
     decode_service,
     decode_stateful_set,
 )
-from app.objects.decode_pod import decode_pod
+from app.objects.decode_pod import WirePod, decode_pod
 from app.objects.decode_storage import (
     decode_csi_driver,
     decode_csi_node,
@@ -55,6 +55,16 @@ from core.objects.volumes import (
 )
 
 Decoder: TypeAlias = Callable[[bytes | msgspec.Raw], Object]
+
+
+class PodEvent(msgspec.Struct, frozen=True, gc=False):
+    """One line of a watch of pods, with the pod decoded. As in WatchEvent."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    object: WirePod
+
+
+pod_events: Final = msgspec.json.Decoder(PodEvent).decode_lines
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,12 +237,13 @@ class _Identified(Wire):
 _identity_decoder: Final = msgspec.json.Decoder(_Identified)
 
 
-def decode_identity(raw: bytes | msgspec.Raw) -> tuple[str, str, str]:
+def decode_identity(raw: bytes | msgspec.Raw | WirePod) -> tuple[str, str, str]:
     """Return (full name, uid, resource version) of an object of any kind, from its metadata alone.
 
     Only for objects from the API server, which always have a name and a namespace. Raises DecodeError.
     """
-    metadata = decoding(_identity_decoder.decode, raw).metadata or _Metadata()
+    wire = raw if isinstance(raw, WirePod) else decoding(_identity_decoder.decode, raw)
+    metadata = wire.metadata or _Metadata()
     if not metadata.name:
         raise DecodeError("metadata.name", "required")
     full_name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name

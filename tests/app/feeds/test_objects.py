@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from app.feeds.freshness import ResourceState
 from app.feeds.objects import KnownObjects, Listing, MirrorFeed, ObjectReader, Unreadable
-from app.objects.resources import RESOURCES
+from app.objects.decode_pod import WirePod
+from app.objects.resources import RESOURCES, pod_events
 from core.events import ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Namespace
@@ -228,6 +229,34 @@ def test_the_readable_state_stays_of_what_became_unreadable() -> None:
     listing.add(Unreadable("a", "u"))
     assert present(listing) == {"a": Namespace("a")}
     assert listing.unreadable == {"a": "u"}
+
+
+def wire(body: object) -> WirePod:
+    """Return a pod as a watch has it."""
+    (event,) = pod_events(json.dumps({"type": "ADDED", "object": body}))
+    return event.object
+
+
+def test_a_pod_that_was_decoded_with_its_line_is_read_like_its_bytes() -> None:
+    reader = ObjectReader(ResourceState(RESOURCES[Pod]))
+    body = {"kind": "Pod", "metadata": METADATA, "spec": {"nodeName": "n"}}
+    assert reader.read(wire(body)) == reader.read(raw(body))
+    known, good = KnownObjects(lambda _: None), reader.read(raw(body))
+    assert isinstance(good, Pod)
+    known.put(good)
+    assert reader.read_unless_known(wire(body), known) is good
+    other = reader.read_unless_known(wire({**body, "metadata": {**METADATA, "resourceVersion": "8"}}), known)
+    assert isinstance(other, Pod)
+    assert other.resource_version == "8"
+
+
+def test_a_pod_that_was_decoded_with_its_line_may_be_unreadable(caplog: pytest.LogCaptureFixture) -> None:
+    state = ResourceState(RESOURCES[Pod])
+    reader = ObjectReader(state)
+    assert reader.read(wire({"metadata": {**METADATA, "labels": 3}})) == Unreadable("x/p", "u", "7")
+    assert "pods: skipped x/p: metadata.labels: expected object" in caplog.text
+    assert reader.read(wire({"metadata": {}})) == Unreadable()
+    assert state.decode_errors == 2
 
 
 # What is known.

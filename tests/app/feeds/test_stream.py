@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import tracemalloc
 from collections.abc import AsyncIterator, Sequence
 
@@ -19,6 +20,7 @@ from app.feeds.stream import (
     LineSplitter,
     LineTooLongError,
     LoopShare,
+    RawEvent,
     WatchEvent,
     bookmark_of,
     decode_page,
@@ -26,7 +28,10 @@ from app.feeds.stream import (
     watch_events,
 )
 from app.objects.decode import DecodeError
-from app.objects.resources import RESOURCES
+from app.objects.decode_pod import decode_pod
+from app.objects.resources import RESOURCES, PodEvent
+from core.events import Kind
+from core.objects.node import Node
 from core.objects.pod import Pod
 
 LINES = [b'{"a": 1}', '{"b": "\u0085\u2028\u2029"}'.encode(), b"c\r\x0b\x0c\x1c", b"", b"d"]
@@ -101,7 +106,7 @@ def test_what_is_no_page_is_an_error(body: bytes, message: str) -> None:
 )
 def test_a_bookmark_says_how_far_the_watch_has_come(annotations: bytes, *, ended: bool) -> None:
     text = b'{"metadata":{"resourceVersion":"7","annotations":%s}}' % annotations
-    assert bookmark_of(WatchEvent("BOOKMARK", msgspec.Raw(text))) == Bookmark("7", initial_events_end=ended)
+    assert bookmark_of(RawEvent("BOOKMARK", msgspec.Raw(text))) == Bookmark("7", initial_events_end=ended)
 
 
 @pytest.mark.parametrize(
@@ -140,12 +145,16 @@ MODIFIED = b'{"type":"MODIFIED","object":{"b":2}}\n'
 ERROR = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}\n'
 
 
+def _object_of(event: WatchEvent) -> object:
+    return bytes(event.object) if isinstance(event, RawEvent) else decode_pod(event.object)
+
+
 class Reading:
     """Reads a stream of chunks, and keeps what came of it."""
 
-    def __init__(self, *chunks: bytes) -> None:
-        self.state = ResourceState(RESOURCES[Pod])
-        self.events: list[tuple[str, bytes]] = []
+    def __init__(self, *chunks: bytes, kind: Kind = Node) -> None:
+        self.state = ResourceState(RESOURCES[kind])
+        self.events: list[tuple[str, object]] = []
         self.error: BrokenWatchError | None = None
         asyncio.run(self._read(chunks))
 
@@ -156,7 +165,7 @@ class Reading:
 
         try:
             async for events in watch_events(stream(), self.state, LoopShare()):
-                self.events.extend((event.type, bytes(event.object)) for event in events)
+                self.events.extend((event.type, _object_of(event)) for event in events)
         except BrokenWatchError as error:
             self.error = error
 
@@ -173,9 +182,9 @@ def test_events_come_as_they_are_told_and_are_counted(size: int) -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
-        pytest.param(b"{\n", GarbledWatchError, "/api/v1/pods: not a watch event: malformed JSON", id="garbage"),
+        pytest.param(b"{\n", GarbledWatchError, "/api/v1/nodes: not a watch event: malformed JSON", id="garbage"),
         pytest.param(b'{"type":"X","object":{}}\n', GarbledWatchError, "not a watch event: type: invalid", id="type"),
-        pytest.param(ADDED[:-1], BrokenWatchError, "/api/v1/pods: the watch ended in the middle of a line", id="cut"),
+        pytest.param(ADDED[:-1], BrokenWatchError, "/api/v1/nodes: the watch ended in the middle of a line", id="cut"),
         pytest.param(ERROR, InStreamError, "410 Expired: too old", id="error"),
     ],
 )
@@ -188,6 +197,60 @@ def test_a_watch_breaks_behind_what_it_told_before(text: bytes, kind: type[Broke
     if isinstance(reading.error, InStreamError):
         assert (reading.error.status.code, reading.error.status.reason) == (410, "Expired")
         assert reading.state.events == {"ADDED": 1, "ERROR": 1}
+
+
+def line_of(kind: str, name: str, **metadata: object) -> bytes:
+    """Return the line of an event of a pod."""
+    return json.dumps({"type": kind, "object": {"metadata": {"name": name, **metadata}}}).encode() + b"\n"
+
+
+@pytest.mark.parametrize("size", [1, 100, 10_000])
+def test_pods_come_decoded_and_are_counted(size: int) -> None:
+    text = b"".join(line_of("ADDED", f"p{number}") for number in range(70)) + line_of("DELETED", "p3")
+    reading = Reading(*(text[begin : begin + size] for begin in range(0, len(text), size)), kind=Pod)
+    expected = [*(("ADDED", f"p{number}") for number in range(70)), ("DELETED", "p3")]
+    assert reading.events == [
+        (kind, decode_pod(json.dumps({"metadata": {"name": name}}).encode())) for kind, name in expected
+    ]
+    assert reading.state.events == {"ADDED": 70, "DELETED": 1}
+    assert reading.state.read_objects == 71
+    assert 70 * 50 < reading.state.read_bytes <= len(text)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"}}}\n', id="bookmark"),
+        pytest.param(b'{"type":"ADDED","object":{"metadata":{"name":3}}}\n', id="pod-that-cannot-be-read"),
+        pytest.param(b'{"type":"ADDED","object":' + 5000 * b"[" + 5000 * b"]" + b"}\n", id="nested-too-deeply"),
+        pytest.param(line_of("ADDED", "q", selfLink="x" * 1024 * 1024), id="large"),
+        pytest.param(b"\n", id="empty-line"),
+    ],
+)
+def test_lines_beside_pods_come_as_those_of_any_resource(other: bytes) -> None:
+    text = line_of("ADDED", "p") + other + line_of("MODIFIED", "p")
+    pods, nodes = Reading(text, kind=Pod), Reading(text)
+    assert (pods.events, pods.state.events, type(pods.error)) == (nodes.events, nodes.state.events, type(nodes.error))
+
+
+def test_pods_of_a_relist_come_as_bytes() -> None:
+    async def read(state: ResourceState) -> list[type]:
+        async def stream() -> AsyncIterator[bytes]:
+            yield line_of("ADDED", "p")
+
+        return [type(event) async for some in watch_events(stream(), state, LoopShare()) for event in some]
+
+    state = ResourceState(RESOURCES[Pod])
+    state.complete(0.0)
+    assert asyncio.run(read(state)) == [PodEvent]
+    state.listed = 1
+    assert asyncio.run(read(state)) == [RawEvent]
+
+
+def test_an_event_over_two_lines_is_none_for_pods_either() -> None:
+    reading = Reading(line_of("ADDED", "p").replace(b', "object"', b',\n"object"'), kind=Pod)
+    assert isinstance(reading.error, GarbledWatchError)
+    assert reading.events == []
 
 
 def test_many_events_in_one_chunk_let_others_run_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,10 +290,10 @@ def test_events_that_were_not_read_come_with_the_next_ones() -> None:
 
 
 def test_a_bookmark_is_read_or_the_watch_is_garbled() -> None:
-    good = WatchEvent("BOOKMARK", msgspec.Raw(b'{"metadata":{"resourceVersion":"7"}}'))
+    good = RawEvent("BOOKMARK", msgspec.Raw(b'{"metadata":{"resourceVersion":"7"}}'))
     assert bookmark_of(good) == Bookmark("7", initial_events_end=False)
     with pytest.raises(GarbledWatchError, match=r"bookmark: metadata\.resourceVersion: required"):
-        bookmark_of(WatchEvent("BOOKMARK", msgspec.Raw(b"{}")))
+        bookmark_of(RawEvent("BOOKMARK", msgspec.Raw(b"{}")))
 
 
 # Turns on the event loop.

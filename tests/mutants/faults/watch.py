@@ -312,4 +312,18 @@ FAULTS: Final = (
         new="self.shortest",
         tests=("feeds/test_stream.py",),
     ),
+    Fault(
+        id="event-over-two-lines",
+        breaks="What a broken server or proxy sends in two lines is taken for the event of a pod.",
+        old="    if len(events) != len(lines):\n",
+        new="    if not events:\n",
+        tests=("feeds/test_stream.py",),
+    ),
+    Fault(
+        id="large-pods-decoded-with-their-lines",
+        breaks="A pod of millions of elements takes a hundred times the memory of its bytes.",
+        old=" or len(text) > _MAX_BLOCK_BYTES:",
+        new=":",
+        tests=("feeds/test_stream.py",),
+    ),
 )
