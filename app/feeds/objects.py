@@ -373,7 +373,8 @@ class MirrorFeed:
             return
         if assumed is not None and transition.to_state is PodState.ADDED:
             self._observe_confirmation(self._clock() - assumed.assumed_at)
-        _report(transition)
+        if assumed is None or transition.from_node != transition.to_node:
+            _report(transition)
 
     def loading(self) -> AbstractContextManager[None]:
         """Surround the time in which very many objects are loaded."""
@@ -398,7 +399,7 @@ class MirrorFeed:
 def _report(transition: PodTransition) -> None:
     pod, before, after = one_line(transition.pod), transition.from_node, transition.to_node
     match transition.from_state, transition.to_state:
-        case PodState.ASSUMED, PodState.ADDED if before != after:
+        case PodState.ASSUMED, PodState.ADDED:
             log.warning("pods: %s: assumed on %s, but bound to %s", pod, one_line(before), one_line(after))
         case PodState.ADDED, PodState.ADDED:
             log.warning("pods: %s: moved from %s to %s", pod, one_line(before), one_line(after))

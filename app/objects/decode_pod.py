@@ -306,7 +306,7 @@ def _is_preempted(raw: msgspec.Raw) -> bool:
 
 
 def _waiting(metadata: _PodMetadata, spec: _PodSpec, status: _PodStatus) -> Waiting:
-    gates = tuple(intern(gate.name or "") for gate in spec.scheduling_gates or ())
+    gates = tuple([intern(gate.name or "") for gate in spec.scheduling_gates]) if spec.scheduling_gates else ()
     failed = EMPTY_CONDITION if status.conditions is NULL else condition_of(status.conditions, "PodScheduled")
     if failed.status != "False" or not failed.reason:
         failed = EMPTY_CONDITION

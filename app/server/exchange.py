@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from http import HTTPStatus
 from types import coroutine
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import httptools
 from starlette.types import ASGIApp, Message
+
+from app.verbs.endpoint import CLOSE, Header, VerbEndpoint
+from app.verbs.request import OPTION
 
 if TYPE_CHECKING:
     from app.server.port import Connection
@@ -71,7 +74,7 @@ class _Report:
 class Head:
     """A head, as it arrives."""
 
-    __slots__ = ("_most", "_parser", "_parts", "_report", "closes", "expects", "length", "parsed")
+    __slots__ = ("_most", "_parser", "_parts", "_report", "closes", "expects", "length", "parsed", "verb")
 
     def __init__(self, most: int) -> None:
         """Accept a head of `most` bytes."""
@@ -83,6 +86,8 @@ class Head:
         """Whether the connection ends with the response."""
         self.parsed = 0
         """Bytes that were parsed."""
+        self.verb: VerbEndpoint | None = None
+        """Responds at once to requests with this head. None: they go by ASGI."""
         self._most = most
         self._report = _Report(most)
         self._parser = httptools.HttpRequestParser(self._report)
@@ -117,6 +122,11 @@ class Head:
         if not self._parts:
             self._parts = self._read()
         return {**connection, **self._parts}
+
+    def asks_nothing(self) -> bool:
+        """Return whether the head asks for nothing but the response: no option, no end, no `100 Continue`."""
+        options = any(name.startswith(OPTION) for name, _ in self._report.headers)
+        return not (self.closes or self.expects or options)
 
     def _read(self) -> dict[str, Any]:
         report, parser = self._report, self._parser
@@ -186,12 +196,10 @@ def _target(url: bytes) -> tuple[bytes, bytes]:
     return path, parsed.query or b""
 
 
-Header: TypeAlias = tuple[bytes, bytes]
 _AT_ONCE: Final = 256 * 1024
 """Bytes of a response that are encrypted in one call. OpenSSL keeps a buffer for the longest write until the connection
 closes. With 5,000 whole nodes that would be more than 32 MB for each connection."""
 _STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
-_CLOSE: Final[Header] = (b"connection", b"close")
 _CHUNKED: Final[Header] = (b"transfer-encoding", b"chunked")
 _FAILED: Final = b"Internal Server Error"
 _NO_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
@@ -199,7 +207,7 @@ _NO_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 def head_of_response(status: int, headers: Iterable[Header]) -> bytes:
     """Return the head of a response. Raises ValueError for a header of several lines."""
-    lines = [b"%b: %b\r\n" % header for header in headers]
+    lines = [*map(b"%b: %b\r\n".__mod__, headers)]
     head = b"".join((_STATUS_LINES[status], *lines, b"\r\n"))
     if head.count(b"\n") != len(lines) + 2:
         raise ValueError("a header of the response has several lines")
@@ -264,7 +272,7 @@ class Exchange:
     async def _fail(self) -> None:
         if not self.has_begun:
             length = b"%d" % len(_FAILED)
-            headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", length), _CLOSE]
+            headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", length), CLOSE]
             await self._send({"type": "http.response.start", "status": 500, "headers": headers})
             await self._send({"type": "http.response.body", "body": _FAILED})
 
@@ -319,7 +327,7 @@ class Exchange:
                 closes = value.lower() == b"close"
             written.append(header)
         if self.closes and not closes:
-            written.append(_CLOSE)
+            written.append(CLOSE)
         self.closes = self.closes or closes
         if length:
             self._left = int(length)

@@ -16,9 +16,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from app.server.connections import Connections, Peer, RejectReason
-from app.server.exchange import Exchange, Head, Header, LargeHeadError, MalformedError, begin, head_of_response
+from app.server.exchange import Exchange, Head, LargeHeadError, MalformedError, begin, head_of_response
 from app.server.tls import peer_names
-from app.verbs.endpoint import ExtenderApp
+from app.verbs.endpoint import CLOSE, ExtenderApp, Header, VerbEndpoint
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _NEVER: Final = float("inf")
+_OK: Final = HTTPStatus.OK.value  # each access to a member is a Python function
 _MAX_RETAINED_BODY: Final = 64 * 1024
 """Bytes of a body that are kept for an app that does not read them. Then the client has to wait."""
 _DISCARDED_BODIES: Final = 4
@@ -83,7 +84,7 @@ class Connection(asyncio.Protocol):
         self._app = app
         self._port = port
         self._limits = port.limits
-        self._verbs: Mapping[str, ASGIApp] = app.verbs if isinstance(app, ExtenderApp) else {}
+        self._verbs: Mapping[str, VerbEndpoint] = app.verbs if isinstance(app, ExtenderApp) else {}
         self._scope: dict[str, Any] = {"type": "http", "asgi": _ASGI, "root_path": ""}
         self._server_state = server_state
         self._app_state = app_state
@@ -246,16 +247,19 @@ class Connection(asyncio.Protocol):
                 self._begin_head()
         if self._head is not None:
             self._read_head(self._head)
-        if self.phase in _READING:
+        if self._read_paused and self.phase in _READING:
             self.resume_reading()
 
     def _begin_head(self) -> None:
         if self._is_unknown_client:
             self._respond_and_close(HTTPStatus.FORBIDDEN, "The client certificate is not allowed.")
             return
+        head = self._port.heads.get(self._unread)
+        if head is not None and self._responds_at_once(head):
+            return
         self.phase = Phase.HEAD
         self.deadline = self._loop.time() + self._limits.read_timeout
-        self._head = self._port.heads.get(self._unread) or Head(self._limits.max_header_bytes)
+        self._head = head or Head(self._limits.max_header_bytes)
 
     def _read_head(self, head: Head) -> None:
         before = head.parsed
@@ -272,20 +276,49 @@ class Connection(asyncio.Protocol):
         finally:
             self._port.count_read(head.parsed - before)
 
+    def _responds_at_once(self, head: Head) -> bool:
+        """Pass a request that has arrived whole to its verb, without ASGI. Return False if it has another form.
+
+        The request takes no task and no further round of the event loop, and a tenth of the calls.
+        """
+        size, end = head.parsed, head.parsed + head.length
+        if head.verb is None or self._closes or len(self._unread) < end:
+            return False
+        response = head.verb.at_once(self._unread[size:end])
+        if response is None:
+            return False
+        self._unread = self._unread[end:]
+        if isinstance(response, tuple):
+            headers, body = response
+            self.transport.write(head_of_response(_OK, (*self._server_state.default_headers, *headers)) + body)
+            self._closes = CLOSE in headers
+            self._end_request()
+        else:
+            self._exchange = Exchange(self, head.scope(self._scope), closes=False, expects=False)
+            self.phase, self.deadline = Phase.RESPONDING, _NEVER
+            self._keep(self._exchange.run(response))
+        if self._unread:
+            self._pause()
+        return True
+
     def _begin_request(self, head: Head, size: int) -> None:
-        """Call the app, with the part of the body that has arrived."""
-        scope, text = head.scope(self._scope), self._unread[:size]
-        scope["state"] = self._app_state.copy()
+        """Respond at once, or call the app with the part of the body that has arrived."""
+        scope = head.scope(self._scope)
+        verb = self._verbs.get(scope["path"]) if scope["method"] == "POST" else None
+        if verb is not None:
+            head.verb = verb if head.asks_nothing() else None
+            self._port.heads.keep(self._unread[:size], head)
         self._head = None
+        if self._responds_at_once(head):
+            return
+        scope["state"] = self._app_state.copy()
         exchange = self._exchange = Exchange(self, scope, closes=self._closes or head.closes, expects=head.expects)
         self.body_left = head.length
         self.phase = Phase.BODY
         self._unread = self._take_body(self._unread[size:])
         if self._unread:
             self._pause()
-        verb = self._verbs.get(scope["path"]) if scope["method"] == "POST" else None
         if verb is not None:
-            self._port.heads.keep(text, head)
             begin(exchange.run(verb), self._keep)
         else:
             self._keep(exchange.run(self._app))
@@ -314,7 +347,7 @@ class Connection(asyncio.Protocol):
         self.deadline = self._loop.time() + self._limits.read_timeout
         if self._unread:
             self._loop.call_soon(self.read_on)  # one request in each round of the loop
-        else:
+        elif self._read_paused:
             self.resume_reading()
 
     def _refuse(self, reason: RejectReason, status: HTTPStatus, text: str, detail: str = "") -> None:

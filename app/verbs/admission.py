@@ -144,9 +144,8 @@ class ServingState:
 
     def may_decide(self) -> bool:
         """Return whether this replica may decide now."""
-        if self._settling is not None and self._settling.problem():
-            return False
-        return self.leadership is None or self.leadership.leads()
+        is_settled = self._settling is None or self._settling.complete
+        return is_settled and (self.leadership is None or self.leadership.leads())
 
     def closes_connections(self) -> bool:
         """Return whether clients must move on to another replica after their next response."""
@@ -157,7 +156,7 @@ class ServingState:
         problem = self.leadership.problem() if self.leadership is not None else ""
         if problem:
             return f"not leading: {problem}" if self.names else "not leading"
-        return self._settling.problem() if self._settling is not None else ""
+        return "" if self._settling is None or self._settling.complete else self._settling.problem()
 
     def rejection_of_decide(self) -> str:
         """Return why no decision is allowed now, in one line. Empty if decisions are allowed."""
@@ -271,10 +270,17 @@ class Admission:
             return None if len(self._queue) < self.queue_limit else self.shed_now(Shed.QUEUE_FULL)
         if self.clock() - began > self._deadline:  # the body took long to arrive
             return self.shed_now(Shed.DEADLINE)
+        self.takes(0)  # its bytes are counted
+        return _AT_ONCE
+
+    def takes(self, size: int) -> bool:
+        """Return whether a whole request of `size` bytes has its turn at once. If not, nothing is counted."""
+        if self._taken or self._queue or self.buffered_bytes + size > self._max_bytes:
+            return False
         self._taken = True
         self._begun += 1
-        self._let_next()
-        return _AT_ONCE
+        asyncio.get_running_loop().call_soon(self._next)
+        return True
 
     async def wait(self, began: float, has_left: Callable[[], bool]) -> Turn | None:
         """Wait for the turn of a request that could not `enter`. Return None if its client left.
@@ -288,7 +294,7 @@ class Admission:
         finally:  # not earlier: the next request has its turn after this one
             ended = turn.result() if turn.done() and not turn.cancelled() else None
             if ended is not None and ended.shed is None:
-                self._let_next()
+                asyncio.get_running_loop().call_soon(self._next)
 
     def shed_now(self, reason: Shed, waited: float = 0.0) -> Turn:
         """Count a shed request."""
@@ -314,9 +320,6 @@ class Admission:
 
     def _progress(self) -> tuple[int, int, int]:
         return self._begun, self.in_flight, self.buffered_bytes
-
-    def _let_next(self) -> None:
-        asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
         self._taken = False

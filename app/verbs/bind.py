@@ -308,8 +308,7 @@ class Binder:
             return
         if known is not None:
             self._mirror.forget(live.uid)
-        self._mirror.assume(live, live.node_name, self._clock())
-        self._mirror.finish_binding(live.uid, self._clock())
+        self._mirror.assume(live, live.node_name, self._clock(), wait=0.0)
 
     def _settle(self, uid: str, result: BindingResult) -> None:
         """End the assumption, or start its TTL. The watch may have ended the assumption already."""

@@ -21,9 +21,9 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Final, NamedTuple
 
-import msgspec
 import numpy as np
 
+from app.objects.decode import Json
 from app.verbs.pods import PodLookup
 from app.verbs.request import RecentPods
 from app.verbs.wire_in import decode_incoming_pod
@@ -320,7 +320,7 @@ class Effects:
         self._waiting_schedulers = waiting_schedulers
         self._cycles = GroupCycles(mirror)
 
-    def decoded(self, raw: msgspec.Raw) -> Pod:
+    def decoded(self, raw: Json) -> Pod:
         """Return the pod of a request and record it. Raises DecodeError."""
         written = bytes(raw)
         pod = self.recent_pods.by_json(written)  # a hit mostly: prioritize sends the pod of the filter before it
@@ -342,7 +342,7 @@ class Effects:
         """Count a pod on the node that was decided for it."""
         now = self.clock()
         self._count(pod, node, now)
-        if pod.in_scheduling_group:
+        if pod.scheduling_group:
             self._cycles.responded(pod, now)
         if self.rejected_nodes is not None:
             self.rejected_nodes.forget(pod.uid)
@@ -378,8 +378,7 @@ class Effects:
 
     def _count(self, pod: Pod, node: str, now: float) -> None:
         wait = LONGEST_WAIT if pod.scheduler_name in self._waiting_schedulers else 0.0
-        self._mirror.assume(pod, node, now)
-        self._mirror.finish_binding(pod.uid, now, wait=wait)  # no message reports the binding, so the TTL starts here
+        self._mirror.assume(pod, node, now, wait=wait)  # no message reports the binding
 
     def requested(self, pod: Pod) -> None:
         """Record that a scheduler asks about a pending pod, before the decision for it."""
@@ -437,9 +436,7 @@ class Effects:
         """
         if self.gangs is not None:
             self.gangs.begin(self.clock())
-            if self.gangs.has_reserved(pod.uid):
-                return Decision.ASSUMED
-        if not self._mirror.is_assumed(pod.uid):
+        if not self._mirror.is_assumed(pod.uid) or (self.gangs is not None and self.gangs.has_reserved(pod.uid)):
             return Decision.ASSUMED
         self._mirror.forget(pod.uid)
         return Decision.ASSUMED if pod.in_scheduling_group else Decision.REPLACED

@@ -196,7 +196,7 @@ class Extender:
         """Return the watch's pod, which a decision is for, if the request has the same version. Else None."""
         if self._decider is None or effects is None:
             return None
-        pod = effects.lookup.from_watch(args.pod)
+        pod = effects.lookup.from_watch(args.pod, args.identity)
         if pod is None or self._decider.scope_of(pod) is None:
             return None
         effects.recent_pods.add(pod, bytes(args.pod))

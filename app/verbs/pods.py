@@ -20,6 +20,7 @@ import msgspec
 from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import Body, DecodeError, GoStruct, decoding
+from app.objects.resources import decode_identity
 from app.process.logs import one_line
 from app.verbs.wire_in import decode_incoming_pod
 from core.mirror.cluster import ClusterMirror
@@ -261,20 +262,6 @@ _AT_ONCE: Final = 0.1  # seconds for which a pending pod is kept: for the evalua
 _MAX_PODS: Final = 4096
 
 
-class _Metadata(msgspec.Struct, rename="camel", frozen=True, gc=False):
-    uid: str = ""
-    namespace: str = ""
-    name: str = ""
-    resource_version: str = ""
-
-
-class _Identity(msgspec.Struct, frozen=True, gc=False):
-    metadata: _Metadata = _Metadata()
-
-
-_identity_decoder: Final = msgspec.json.Decoder(_Identity)
-
-
 class LookupState(Enum):
     """The state of a pod at the API server."""
 
@@ -326,25 +313,17 @@ class PodLookup:
             return _SETTLED  # no API server has such a pod, and an invalid name must not get into a URL path
         return self.named(sent.full_name, sent.uid, sent)
 
-    def from_watch(self, raw: msgspec.Raw) -> Pod | None:
+    def from_watch(self, raw: bytes | msgspec.Raw, identity: tuple[str, str, str] | None = None) -> Pod | None:
         """Return the pending pod of the watch, if a request has it in the same version. Else None.
 
-        The request's copy decides nothing then, so it is not decoded. That saves 15 us for an ordinary pod.
+        The request's copy decides nothing then, so only its `identity` is decoded. That saves 15 us.
         """
-        if self.pods is None:
-            return None
         try:
-            metadata = _identity_decoder.decode(raw).metadata
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            full_name, uid, version = identity or decode_identity(raw)
+        except DecodeError:
             return None  # decoding the whole pod reports the field
-        pod = self._mirror.pending.get(metadata.uid)
-        if pod is None or not pod.resource_version:
-            return None
-        same = (pod.namespace, pod.name, pod.resource_version) == (
-            metadata.namespace,
-            metadata.name,
-            metadata.resource_version,
-        )
+        pod = self._mirror.pending.get(uid) if self.pods is not None and version else None
+        same = pod is not None and pod.resource_version == version and pod.full_name == full_name
         return pod if same else None
 
     def named(self, full_name: str, uid: str, sent: Pod | None) -> Found:

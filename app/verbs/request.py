@@ -107,6 +107,8 @@ class VerbResponse(msgspec.Struct, frozen=True, gc=False):
 
 
 _NO_RESPONSE: Final = VerbResponse(b"")
+OPTION: Final = b"kindred-"
+"""The names of headers with options begin with it."""
 _CACHE: Final = b"kindred-cache"
 """With the value `off`: a header of a request for a fresh evaluation, to see whether the cache makes a difference."""
 _DRY_RUN: Final = b"kindred-dry-run"
@@ -152,7 +154,7 @@ class Request(msgspec.Struct, gc=False):
         for name, value in scope["headers"]:
             if name == b"content-length" and int(value) > most:
                 raise LargeBodyError
-            if name.startswith(b"kindred-"):
+            if name.startswith(OPTION):
                 self._take_option(name, value)
         fits = more = True
         while more:

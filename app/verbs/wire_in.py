@@ -20,6 +20,7 @@ from app.objects.decode import (
     NULL,
     Body,
     DecodeError,
+    Json,
     decoding,
     is_longer,
     members_of,
@@ -28,6 +29,7 @@ from app.objects.decode import (
 )
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
+from app.objects.resources import decode_identity
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch, NodeTable
 from core.mirror.topology import Int32Array, IntpArray
@@ -36,7 +38,7 @@ from core.objects.pod import Pod
 _MAX_POD_BYTES: Final = 4 * 1024 * 1024  # etcd takes objects of up to 1.5 MiB
 
 
-def decode_incoming_pod(raw: msgspec.Raw) -> Pod:
+def decode_incoming_pod(raw: Json) -> Pod:
     """Decode the pod of a request, or of a GET. Every affinity term must be valid. Raises DecodeError."""
     if raw == NULL:
         raise DecodeError("Pod", "required")
@@ -212,6 +214,8 @@ class NameLists:
 
 ABSENT: Final = msgspec.Raw(b"")
 
+_POD_BEGINS: Final = b'{"Pod":{'
+_POD_ENDS: Final = b'},"Nodes":null,'
 _NAMES_BEGIN: Final = b'"NodeNames":['
 _NAMES_END: Final = b"]}"
 _MAX_TAIL_LENGTH: Final = 8  # bytes; Go's JSON ends with a line feed
@@ -252,13 +256,15 @@ _node_name_decoder: Final = msgspec.json.Decoder(_NodeName)
 class ExtenderArgs(NamedTuple):
     """The contents of one request: the undecoded pod, and the nodes in the order of the request."""
 
-    pod: msgspec.Raw
+    pod: bytes | msgspec.Raw
     batch: NodeBatch
     node_list: NodeList | None = None
     """The node objects of the request, one item for each node of the batch. None for a request with names."""
     written: memoryview | None = None
     """The names as written in the body, without brackets, if the body has Go's form."""
     known: Known | None = None
+    identity: tuple[str, str, str] | None = None
+    """That of the pod by `decode_identity`, if the body has Go's form."""
 
 
 def decode_args(body: Body, mirror: ClusterMirror, known_names: NameLists | None = None) -> ExtenderArgs:
@@ -306,23 +312,21 @@ def _args_by_known_names(body: Body, mirror: ClusterMirror, known_names: NameLis
     """
     begin = body.find(_NAMES_BEGIN)
     end = body.rfind(_NAMES_END, max(0, len(body) - _MAX_TAIL_LENGTH))
-    if not 0 <= begin < end or body[end + len(_NAMES_END) :].strip():
+    is_whole = 0 <= begin < end and not body[end + len(_NAMES_END) :].strip()
+    if not (is_whole and body.startswith(_POD_BEGINS) and body.endswith(_POD_ENDS, 0, begin)):
         return None
     names_begin = begin + len(_NAMES_BEGIN)
     known = known_names.find(body, names_begin, end) if known_names is not None else None
-    if known is not None:
-        batch: NodeBatch | None = NodeBatch.of_slots(mirror.nodes, known.slots)
-    else:
-        batch = NodeBatch.found(mirror.nodes, body, names_begin, end)
+    nodes = mirror.nodes
+    batch = NodeBatch.found(nodes, body, names_begin, end) if known is None else NodeBatch.of_slots(nodes, known.slots)
     if batch is None:
         return None
+    pod = bytes(body[len(_POD_BEGINS) - 1 : begin - len(_POD_ENDS) + 1])
     try:
-        args = _args_decoder.decode(body[:begin] + b'"NodeNames":null}')
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        identity = decode_identity(pod)
+    except DecodeError:
         return None
-    if args.nodes is not None:
-        return None
-    return ExtenderArgs(args.pod, batch, written=memoryview(body)[names_begin:end], known=known)
+    return ExtenderArgs(pod, batch, written=memoryview(body)[names_begin:end], known=known, identity=identity)
 
 
 def _args(args: _Args, body: Body, mirror: ClusterMirror) -> ExtenderArgs:

@@ -113,7 +113,8 @@ class Gangs:
         if not self._has_begun:
             self._has_begun = True
             self._resume(now)
-        self.review(now)
+        if self._reserving:
+            self.review(now)
 
     def end(self) -> None:
         """Release all reservations: this replica stops deciding, or starts again with `begin`."""

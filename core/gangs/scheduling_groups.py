@@ -111,8 +111,9 @@ class GroupCycles:
         return self._end(cycle, now) if now - cycle.last > silence else None
 
     def _note_ended(self, now: float) -> None:
-        for group in self._mirror.scheduling_groups.take_left():
-            self._ended.append((now, group))
+        left = self._mirror.scheduling_groups.left
+        while left:
+            self._ended.append((now, left.popleft()))
         while self._ended and now - self._ended[0][0] > _JUST_ENDED:
             self._ended.popleft()
 

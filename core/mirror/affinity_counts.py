@@ -352,7 +352,7 @@ class AffinityCounts:
 
         Returns NO_TERMS for a pod without terms.
         """
-        if not _has_terms(pod.affinity):
+        if pod.affinity is NO_AFFINITY or not _has_terms(pod.affinity):
             return NO_TERMS
         term_set = self._term_sets.get(pod.affinity)
         if term_set is None:
@@ -364,7 +364,7 @@ class AffinityCounts:
 
     def drop(self, pod: Pod) -> None:
         """Release the terms of a pod that leaves the mirror and is no longer placed."""
-        if not _has_terms(pod.affinity):
+        if pod.affinity is NO_AFFINITY or not _has_terms(pod.affinity):
             return
         term_set = self._term_sets[pod.affinity]
         term_set.pods -= 1
@@ -376,7 +376,7 @@ class AffinityCounts:
 
     def count(self, pod: Pod, slot: int, delta: int) -> None:
         """Add a pod to the counts of its node's slot (delta 1), or remove it (delta -1)."""
-        if _has_terms(pod.affinity):
+        if pod.affinity is not NO_AFFINITY and _has_terms(pod.affinity):
             for counter in self._term_sets[pod.affinity].counters:
                 counter.add(slot, delta)
         self.matches.count(pod, slot, delta)
@@ -401,7 +401,7 @@ class AffinityCounts:
 
 
 def _has_terms(affinity: PodAffinity) -> bool:
-    return affinity is not NO_AFFINITY and bool(
+    return bool(
         affinity.required_anti_affinity
         or affinity.required_affinity
         or affinity.preferred_affinity

@@ -82,6 +82,7 @@ class ClusterMirror:
         """The Assumed pods by UID, as a read-only live view."""
         self._objects = ObjectStores(self._generations)
         self._figures = ClusterFigures()
+        self._all_nodes = NodeBatch.of_slots(self.nodes, self.nodes.all_slots())
         self._derived: dict[object, Listener] = {}
         self._derived_states: Listeners = {}
 
@@ -142,9 +143,10 @@ class ClusterMirror:
 
     # Decisions made here.
 
-    def assume(self, pod: Pod, node_name: str, now: float) -> Pod:
+    def assume(self, pod: Pod, node_name: str, now: float, *, wait: float | None = None) -> Pod:
         """Count a pod on the node that was decided for it, known or not. Return the pod as the mirror holds it.
 
+        With `wait`, the TTL starts at once, as by `finish_binding`: nobody reports the end of the binding.
         Raises PodStateError if the pod is already Assumed or Added, if it has ended, or if the name is empty.
         """
         tried = f"cannot be assumed on {node_name or 'no node'}"
@@ -154,7 +156,7 @@ class ClusterMirror:
             raise PodStateError(f"pod {pod.full_name} ({pod.uid}){' has ended and' if pod.terminal else ''} {tried}")
         # As the watch will show it: then the event that confirms the pod changes nothing that anybody reads.
         placed = self.counted(replace(pod, node_name=node_name, waiting=NOT_WAITING))
-        self._assumed.add(placed, now)
+        self._assumed.add(placed, now, wait)
         self._placement.add_pod(placed)
         return placed
 
@@ -253,7 +255,10 @@ class ClusterMirror:
 
     def all_nodes(self) -> NodeBatch:
         """Return all known nodes as the batch of a request."""
-        return NodeBatch.of_slots(self.nodes, self.nodes.all_slots())
+        slots = self.nodes.all_slots()
+        if self._all_nodes.slots is not slots:
+            self._all_nodes = NodeBatch.of_slots(self.nodes, slots)
+        return self._all_nodes
 
     @property
     def generation(self) -> int:

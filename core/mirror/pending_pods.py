@@ -207,7 +207,8 @@ class SchedulingGroups:
         self._members: dict[str, dict[str, Pod]] = {}
         self._present: set[str] = set()
         self._smallest: dict[str, int] = {}
-        self._left: deque[str] = deque(maxlen=_MAX_LEFT)
+        self.left: Final[deque[str]] = deque(maxlen=_MAX_LEFT)
+        """The groups of members that counted on a node and left, one entry for each. The reader takes them out."""
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the groups that have a member."""
@@ -223,12 +224,6 @@ class SchedulingGroups:
         kube-scheduler may schedule by an earlier state of the PodGroup than the watch shows.
         """
         return self._smallest.get(key, 1)
-
-    def take_left(self) -> list[str]:
-        """Return the groups of members that counted on a node and left since the last call, one entry for each."""
-        left = [*self._left]
-        self._left.clear()
-        return left
 
     def see(self, pod: Pod, *, deleted: bool, counted: bool) -> None:
         """Apply the state of a pod. `counted`: the mirror has counted it on a node up to now."""
@@ -254,7 +249,7 @@ class SchedulingGroups:
         members = self._members[key]
         del members[uid], self.key_of[uid]
         if counted:
-            self._left.append(key)
+            self.left.append(key)
         if not members:
             del self._members[key]
             self._forget_unused(key)

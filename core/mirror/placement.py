@@ -34,15 +34,11 @@ class Placement:
 
     def add_pod(self, pod: Pod) -> None:
         """Add a new pod to the node that it names."""
-        self._enter(pod)
-        self._tell_of_pod(pod.node_name, None, pod)
+        self._tell_of_pod(self._enter(pod), None, pod)
 
     def remove_pod(self, pod: Pod) -> None:
         """Remove a pod. `pod` is the object that the mirror holds."""
-        slot = self.nodes.infos[pod.node_name].slot
-        self._leave(pod)
-        if slot != NO_SLOT and self.listeners:
-            self.tell(PodChange(slot, pod, None))
+        self._tell_of_pod(self._leave(pod), pod, None)
 
     def update_pod(self, known: Pod, pod: Pod) -> None:
         """Replace a pod by its newer state, which may be on another node."""
@@ -51,8 +47,7 @@ class Placement:
             self.add_pod(pod)
         elif not _counts_alike(known, pod):
             self._leave(known)
-            self._enter(pod)
-            self._tell_of_pod(pod.node_name, known, pod)
+            self._tell_of_pod(self._enter(pod), known, pod)
         elif known.resource_version != pod.resource_version or known != pod:
             self.pods.pods[self.pods.rows[pod.uid]] = pod
             info = self.nodes.infos[pod.node_name]
@@ -64,7 +59,7 @@ class Placement:
                 info.requested.count(known, -1)
                 info.requested.count(pod, 1)
             self.nodes.touch(info)
-            self._tell_of_pod(pod.node_name, known, pod)
+            self._tell_of_pod(info.slot, known, pod)
 
     def change_rules(self, rules: Rules) -> list[Pod]:
         """Count all pods by other rules. Return the new state of the pods whose counted requests change."""
@@ -192,13 +187,16 @@ class Placement:
         if self.listeners:
             self.tell(NamespaceChange(name, before, labels))
 
-    def _enter(self, pod: Pod) -> None:
+    def _enter(self, pod: Pod) -> int:
+        """Return the slot of the pod's node, NO_SLOT if it is unknown."""
         row = self.pods.insert(pod, self.affinity.hold(pod))
-        info = self.join(row, pod)
-        if info.node is not None:
-            self.place(row, info.slot)
+        slot = self.join(row, pod).slot
+        if slot != NO_SLOT:
+            self.place(row, slot)
+        return slot
 
-    def _leave(self, pod: Pod) -> None:
+    def _leave(self, pod: Pod) -> int:
+        """Return the slot of the pod's node, NO_SLOT if it is unknown."""
         row = self.pods.rows[pod.uid]
         info = self.nodes.infos[pod.node_name]
         if info.node is not None:
@@ -209,6 +207,7 @@ class Placement:
         self.nodes.drop_if_empty(info)
         self.affinity.drop(pod)
         self.pods.remove(pod)
+        return info.slot
 
     def _add_node(self, info: NodeInfo, node: Node) -> None:
         self.nodes.occupy(info, node)
@@ -247,8 +246,8 @@ class Placement:
         for listener in self.listeners.get(type(change), ()):
             listener.changed(change)
 
-    def _tell_of_pod(self, node_name: str, before: Pod | None, after: Pod) -> None:
-        if PodChange in self.listeners and (slot := self.nodes.slots.get(node_name)) is not None:
+    def _tell_of_pod(self, slot: int, before: Pod | None, after: Pod | None) -> None:
+        if slot != NO_SLOT and self.listeners:
             self.tell(PodChange(slot, before, after))
 
 
@@ -326,18 +325,22 @@ class AssumedPods:
         self._ttl = ttl
         self._earliest = inf  # lower bound of all deadlines
 
-    def add(self, pod: Pod, now: float) -> None:
-        """Add a pod whose binding begins."""
-        self.by_uid[pod.uid] = AssumedPod(pod, now)
+    def add(self, pod: Pod, now: float, wait: float | None = None) -> None:
+        """Add a pod whose binding begins, or is reported by nobody: then `wait` is as in `finish_binding`."""
+        self.by_uid[pod.uid] = AssumedPod(pod, now, None if wait is None else self._deadline(now, wait))
 
     def finish_binding(self, uid: str, now: float, *, wait: float = 0.0) -> None:
         """Set a pod's deadline to `now` plus the TTL, or plus `wait` if that is more. A pod not assumed is ignored."""
         known = self.by_uid.get(uid)
-        if known is None or not self._ttl:
-            return
+        if known is not None:
+            self.by_uid[uid] = AssumedPod(known.pod, known.assumed_at, self._deadline(now, wait))
+
+    def _deadline(self, now: float, wait: float) -> float | None:
+        if not self._ttl:
+            return None
         deadline = now + max(self._ttl, wait)
-        self.by_uid[uid] = AssumedPod(known.pod, known.assumed_at, deadline)
         self._earliest = min(self._earliest, deadline)
+        return deadline
 
     def take_overdue(self, now: float, stays: Callable[[Pod], bool] = lambda _: False) -> list[Pod]:
         """Remove the pods past their deadline, and return them. A pod that `stays` is due again ten seconds later.

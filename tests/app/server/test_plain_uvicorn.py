@@ -30,6 +30,17 @@ REQUESTS: Final = {
     "bad-body": request("/filter", b"{", LAST),
     "afresh": request("/filter", QUESTION, "Kindred-Cache: off", LAST),
     "two": request("/filter", QUESTION) + request("/filter", b"", LAST),
+    "one-after-the-other": b"".join(
+        (
+            request("/filter", QUESTION),
+            request("/prioritize", QUESTION),
+            request("/bind", b"{}"),
+            request("/filter", b"{"),
+            request("/preempt", b"{}"),
+            request("/filter", QUESTION, "Kindred-Cache: off"),
+            request("/filter", QUESTION, LAST),
+        )
+    ),
     "probe": request("/livez", b"", LAST, method="GET"),
     "escaped-path": request("/live%7A", b"", LAST, method="GET"),
     "query": request("/filter?timeout=5s", QUESTION, LAST),

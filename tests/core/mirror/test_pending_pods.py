@@ -318,9 +318,9 @@ def test_members_are_kept_with_and_without_a_node_until_they_end() -> None:
     reported(mirror, MEMBER, replace(MEMBER, uid="u2", name="m2", node_name="n1"))
     assert list(mirror.scheduling_groups.members("ns/g")) == ["u", "u2"]
     reported(mirror, replace(MEMBER, uid="u2", node_name="n1", terminal=True))
-    assert mirror.scheduling_groups.take_left() == ["ns/g"]
+    assert [*mirror.scheduling_groups.left] == ["ns/g"]
     reported(mirror, MEMBER, action="Delete")
-    assert mirror.scheduling_groups.take_left() == []  # it had no node
+    assert [*mirror.scheduling_groups.left] == ["ns/g"]  # it had no node
     assert not [*mirror.scheduling_groups]
 
 
