@@ -342,8 +342,8 @@ def test_the_others_run_once_before_the_next_turn_begins(clock: list[float]) -> 
     asyncio.run(take_turns())
 
 
-@pytest.mark.parametrize(("others", "lasts"), [(0.0, FOLLOWING), (0.0012, 0.0012), (0.06, 0.005)])
-def test_a_turn_that_follows_is_as_long_as_that_of_the_others_within_bounds(
+@pytest.mark.parametrize(("others", "lasts"), [(0.0, FOLLOWING), (0.0008, 0.0032), (0.06, 0.005)])
+def test_a_turn_that_follows_is_four_times_that_of_the_others_within_bounds(
     clock: list[float], others: float, lasts: float
 ) -> None:
     async def other() -> None:

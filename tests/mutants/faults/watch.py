@@ -308,7 +308,7 @@ FAULTS: Final = (
     Fault(
         id="events-give-way-to-a-flood",
         breaks="Beside a flood of large requests, each of them lets only one event through.",
-        old="min(max(began - left, self.shortest), LOADING)",
+        old="min(max(_TO_OTHERS * (began - left), self.shortest), LOADING)",
         new="self.shortest",
         tests=("feeds/test_stream.py",),
     ),
