@@ -8,15 +8,12 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from app import __version__
 from app.commands.cli import COMMANDS, main
 from app.commands.options import EXIT_ERROR, EXIT_OK
-
-
-def kindred(*arguments: str, stdin: bytes = b"") -> Result:
-    return CliRunner().invoke(main, arguments, input=stdin)
+from tests.app.commands.invoked import kindred
 
 
 def test_version_is_printed() -> None:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from click import unstyle
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from app.commands.cli import main
 from app.demo import demo_cluster
 from app.objects.resources import DUMP_COMMAND
+from tests.app.commands.invoked import kindred
 from tests.app.feeds.dumps import as_json, kinded, listed
 from tests.builders import Object, make_namespace, make_node, make_pod, term
 
@@ -24,10 +24,6 @@ DATA = Path(__file__).parents[1] / "feeds" / "data"
 HOST = "kubernetes.io/hostname"
 NODE = make_node("n1").label(HOST, "n1").allocatable(cpu="1", pods=10)
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
-
-
-def kindred(*arguments: str, stdin: bytes = b"") -> Result:
-    return CliRunner().invoke(main, arguments, input=stdin)
 
 
 def saved(folder: Path, name: str, text: bytes) -> str:

@@ -9,9 +9,8 @@ import pytest
 import uvicorn
 import yaml
 from click import unstyle
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from app.commands.cli import main
 from app.commands.filter import filter_names, filter_text
 from app.commands.output import laid_out
 from app.feeds.memory import MemoryLimit
@@ -19,6 +18,7 @@ from app.objects.resources import DUMP_COMMAND
 from app.settings.settings import Settings
 from app.wiring.main import create_service
 from tests.app.asgi import ask
+from tests.app.commands.invoked import kindred
 from tests.app.feeds.dumps import as_json, kinded, listed, load
 from tests.app.questions import AFFINITY_RULES, NEAR_WEB, UNKNOWN, ZONE
 from tests.builders import expressed, make_namespace, make_node, make_pod, term
@@ -49,10 +49,6 @@ def pod(tmp_path: Path) -> str:
 def saved(folder: Path, name: str, text: bytes) -> str:
     (folder / name).write_bytes(text)
     return str(folder / name)
-
-
-def kindred(*arguments: str, stdin: bytes = b"") -> Result:
-    return CliRunner().invoke(main, arguments, input=stdin)
 
 
 # The answers.

@@ -4,10 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from click.testing import CliRunner, Result
-
-from app.commands.cli import main
 from core.objects.node import ZONE
+from tests.app.commands.invoked import kindred
 from tests.app.feeds.dumps import as_json, kinded, listed
 from tests.builders import NodeBuilder, Object, PodBuilder, make_namespace, make_node, make_pod
 
@@ -44,6 +42,12 @@ def budget(name: str, allowed: int, *, of: str = "web", healthy: int = 2, desire
     }
 
 
+def with_local_data(pod: PodBuilder) -> Object:
+    found = pod.obj()
+    found["spec"]["volumes"] = [{"name": "cache", "emptyDir": {}}]
+    return {"kind": "Pod", "apiVersion": "v1", **found}
+
+
 def dump(folder: Path, *objects: NodeBuilder | PodBuilder | Object) -> str:
     """Write a dump, in which namespace shop has no other object."""
     items: list[Object] = kinded(make_namespace("shop"))
@@ -54,13 +58,9 @@ def dump(folder: Path, *objects: NodeBuilder | PodBuilder | Object) -> str:
     return str(path)
 
 
-def ask(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)])
-
-
 def response(*arguments: object) -> tuple[int, Any]:
     """Return the exit status, and the response in JSON."""
-    result = ask(*arguments, "-o", "json")
+    result = kindred(*arguments, "-o", "json")
     assert result.exit_code < 2, result.stderr
     return result.exit_code, json.loads(result.stdout)
 

@@ -5,7 +5,8 @@ from typing import Final
 
 import pytest
 
-from tests.app.commands.what_if.asking import NODES, ask, deployment, dump, manifest, node, replica, response
+from tests.app.commands.invoked import kindred
+from tests.app.commands.what_if.asking import NODES, deployment, dump, manifest, node, replica, response
 from tests.builders import Object, PodBuilder, make_pod
 
 
@@ -43,7 +44,7 @@ def test_a_manifest_and_an_existing_pod_are_templates_too(tmp_path: Path) -> Non
 
 def test_without_the_workload_a_pod_of_it_is_the_template(tmp_path: Path) -> None:
     path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"))
-    result = ask("capacity", "shop/deploy/web", "--snapshot", path)
+    result = kindred("capacity", "shop/deploy/web", "--snapshot", path)
     assert "7 more fit: Deployment shop/web." in result.stdout
     assert "as the running pod, no Deployment is at hand" in result.stdout
 
@@ -60,7 +61,7 @@ def test_pending_pods_come_first(tmp_path: Path) -> None:
     waits = make_pod("waits").in_namespace("shop").requests(cpu="3").phase("Pending")
     large = make_pod("large").in_namespace("shop").requests(cpu="9").phase("Pending")
     path = dump(tmp_path, *NODES, waits, large, deployment())
-    result = ask("capacity", "deploy/web", "--snapshot", path)
+    result = kindred("capacity", "deploy/web", "--snapshot", path)
     assert "5 more fit: Deployment shop/web." in result.stdout
     assert "Before them, 1 of 2 pending pods find a place." in result.stdout
     assert "shop/large: no place: 0/2 nodes are available: 2 Insufficient cpu" in result.stdout
@@ -83,14 +84,14 @@ def test_nodes_like_another_are_added_for_what_does_not_fit(tmp_path: Path) -> N
         "capacity", "deploy/web", "--replicas", "5", "--add-node-like", "n1", "--in-zone", "z", "--snapshot", path
     )
     assert (status, len(found["capacity"]["added"]), found["capacity"]["added_zone"]) == (0, 3, "z")
-    text = ask("capacity", "deploy/web", "--replicas", "5", "--add-node-like", "n1", "--snapshot", path).stdout
+    text = kindred("capacity", "deploy/web", "--replicas", "5", "--add-node-like", "n1", "--snapshot", path).stdout
     assert "3 nodes like n1 in zone a are needed." in text
 
 
 def test_nodes_for_the_pending_pods_alone(tmp_path: Path) -> None:
     waits = [make_pod(f"waits-{each}").in_namespace("shop").requests(cpu="4").phase("Pending") for each in range(4)]
     path = dump(tmp_path, *NODES, *waits)
-    result = ask("capacity", "--add-node-like", "n1", "--snapshot", path)
+    result = kindred("capacity", "--add-node-like", "n1", "--snapshot", path)
     assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "4 of 4 pending pods find a place.")
     assert "2 nodes like n1 in zone a are needed." in result.stdout
 
@@ -99,10 +100,10 @@ def test_nodes_that_do_not_help_all_are_not_said_to_be_needed(tmp_path: Path, mo
     waits = [make_pod(f"waits-{at}").in_namespace("shop").requests(cpu=cpu) for at, cpu in enumerate("4449")]
     path = dump(tmp_path, *NODES, *(each.phase("Pending") for each in waits))
     words = "capacity", "--add-node-like", "n1", "--snapshot", path
-    assert "1 node like n1 in zone a is added." in ask(*words).stdout
+    assert "1 node like n1 in zone a is added." in kindred(*words).stdout
     for module in ("app.commands.what_if.capacity", "app.simulation.questions"):
         monkeypatch.setattr(f"{module}.MAX_ADDED", 1)
-    assert "1 node like n1 in zone a is added, as many as Kindred adds." in ask(*words).stdout
+    assert "1 node like n1 in zone a is added, as many as Kindred adds." in kindred(*words).stdout
 
 
 CLAIM: Final[Object] = {
@@ -143,7 +144,7 @@ def test_each_replica_of_a_stateful_set_brings_claims_of_its_own(
     words = "capacity", "-f", manifest(tmp_path, stateful_set()), "--snapshot", path
     assert response(*words)[1]["capacity"]["placed"] == 8
     not_known = "claim data-db-0: class fast makes its volume before the pod is scheduled; where is not known"
-    assert (not_known in " ".join(ask(*words).stdout.split())) == (mode == "Immediate")
+    assert (not_known in " ".join(kindred(*words).stdout.split())) == (mode == "Immediate")
 
 
 @pytest.mark.parametrize("mode", ["WaitForFirstConsumer", "Immediate"])
@@ -186,7 +187,7 @@ def test_each_replica_like_a_pod_has_ephemeral_claims_of_its_own(tmp_path: Path)
 def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], error: str) -> None:
     daemon = make_pod("proxy-x").in_namespace("shop").owned_by("DaemonSet", "proxy", "d").on("n1")
     path = dump(tmp_path, *NODES, daemon, replica("web-1a-x", "n1"))
-    result = ask("capacity", *arguments, "--snapshot", path)
+    result = kindred("capacity", *arguments, "--snapshot", path)
     assert result.exit_code == 2
     assert error in result.stderr.splitlines()[-1]
 
@@ -194,7 +195,7 @@ def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], error
 def test_workloads_of_one_name_in_two_namespaces(tmp_path: Path) -> None:
     other = replica("web-1a-y", "n2").in_namespace("dev")
     path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), other)
-    result = ask("capacity", "deploy/web", "--snapshot", path)
+    result = kindred("capacity", "deploy/web", "--snapshot", path)
     assert "there are several of that name, in dev, shop: give a namespace" in result.stderr
 
 
@@ -203,25 +204,25 @@ def test_stored_workloads_of_one_name_in_two_namespaces(tmp_path: Path, pods: li
     """Also where not all of them have pods."""
     other = deployment()
     other["metadata"]["namespace"] = "dev"
-    result = ask("capacity", "deploy/web", "--snapshot", dump(tmp_path, *NODES, *pods, deployment(), other))
+    result = kindred("capacity", "deploy/web", "--snapshot", dump(tmp_path, *NODES, *pods, deployment(), other))
     assert "there are several of that name, in dev, shop: give a namespace" in result.stderr
 
 
 def test_a_daemon_set_has_no_replicas(tmp_path: Path) -> None:
     found = deployment("proxy") | {"kind": "DaemonSet"}
     for words in (("-f", manifest(tmp_path, found)), ("ds/proxy",)):
-        result = ask("capacity", *words, "--snapshot", dump(tmp_path, *NODES, found))
+        result = kindred("capacity", *words, "--snapshot", dump(tmp_path, *NODES, found))
         assert "Error: DaemonSet shop/proxy: its pods belong to nodes, and it has no replicas" in result.stderr
 
 
 def test_a_cluster_without_nodes(tmp_path: Path) -> None:
-    result = ask("capacity", "deploy/web", "--snapshot", dump(tmp_path, deployment()))
+    result = kindred("capacity", "deploy/web", "--snapshot", dump(tmp_path, deployment()))
     text = " ".join(result.stdout.split())
     assert "The next one of Deployment shop/web has no place: no nodes available to schedule pods." in text
 
 
 @pytest.mark.parametrize("output", ["table", "wide", "yaml"])
 def test_the_demo_in_other_formats(output: str) -> None:
-    result = ask("capacity", "shop/deploy/api", "--replicas", "9", "--demo", "-o", output)
+    result = kindred("capacity", "shop/deploy/api", "--replicas", "9", "--demo", "-o", output)
     assert "eu-west-1c" in result.stdout
     assert output != "table" or max(map(len, result.stdout.splitlines())) <= 80

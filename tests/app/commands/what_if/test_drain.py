@@ -9,18 +9,13 @@ from pathlib import Path
 import pytest
 
 from core.objects.node import ZONE
-from tests.app.commands.what_if.asking import ask, budget, deployment, dump, node, replica, response
+from tests.app.commands.invoked import kindred
+from tests.app.commands.what_if.asking import budget, deployment, dump, node, replica, response, with_local_data
 from tests.builders import Object, PodBuilder, make_pod
 
 DAEMON = make_pod("proxy-x").in_namespace("shop").owned_by("DaemonSet", "proxy", "d").phase("Running").on("n1")
 STATIC = make_pod("etcd-n1").in_namespace("shop").owned_by("Node", "n1", "n").phase("Running").on("n1")
 BARE = make_pod("bare").in_namespace("shop").phase("Running").on("n1")
-
-
-def with_local_data(pod: PodBuilder) -> Object:
-    found = pod.obj()
-    found["spec"]["volumes"] = [{"name": "cache", "emptyDir": {}}]
-    return {"kind": "Pod", "apiVersion": "v1", **found}
 
 
 def not_ready(pod: PodBuilder) -> Object:
@@ -47,7 +42,7 @@ def test_what_comes_is_of_the_template_and_not_as_the_running_pod(tmp_path: Path
 
 def test_a_pod_that_comes_back_to_the_drained_node_has_no_other_place(tmp_path: Path) -> None:
     pod = replica("web-1a-x", "n1").toleration("", "Exists").node_selector({"kubernetes.io/hostname": "n1"})
-    result = ask("drain", "n1", "--snapshot", dump(tmp_path, node("n1"), node("n2"), pod))
+    result = kindred("drain", "n1", "--snapshot", dump(tmp_path, node("n1"), node("n2"), pod))
     assert result.exit_code == 1
     assert "The drain of n1 ends; 0 of 1 pod finds a place." in result.stdout
     assert "back to a node that is out: it tolerates the taints there" in result.stdout
@@ -55,7 +50,7 @@ def test_a_pod_that_comes_back_to_the_drained_node_has_no_other_place(tmp_path: 
 
 def test_without_the_owner_it_is_as_the_running_pod_and_that_is_said(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"))
-    result = ask("drain", "n1", "--snapshot", path)
+    result = kindred("drain", "n1", "--snapshot", path)
     assert "1 pod of Deployment shop/web: as the running pod, no Deployment is at hand." in result.stdout
 
 
@@ -88,7 +83,7 @@ def test_what_kubectl_refuses_in_its_own_words(
 
 def test_pods_of_daemon_sets_and_static_pods_stay_and_bare_pods_do_not_come_again(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), DAEMON, STATIC, BARE)
-    text = ask("drain", "n1", "--ignore-daemonsets", "--force", "--snapshot", path).stdout
+    text = kindred("drain", "n1", "--ignore-daemonsets", "--force", "--snapshot", path).stdout
     assert "2 pods of DaemonSets, or static, stay." in text
     assert "Do not come again: shop/bare: no controller makes it again." in text
 
@@ -98,13 +93,13 @@ def test_a_budget_lets_pods_go_in_rounds(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), *pods, deployment(), budget("web", 1))
     status, found = response("drain", "n1", "--snapshot", path)
     assert (status, found["rounds"], sorted(each["round"] for each in found["pods"])) == (0, 3, [1, 2, 3])
-    text = ask("drain", "n1", "--snapshot", path).stdout
+    text = kindred("drain", "n1", "--snapshot", path).stdout
     assert "The drain of n1 ends in 3 rounds; 3 of 3 pods find a place." in text
 
 
 def test_a_budget_without_disruptions_makes_the_drain_endless(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"), deployment(), budget("web", 0))
-    result = ask("drain", "n1", "--snapshot", path)
+    result = kindred("drain", "n1", "--snapshot", path)
     assert result.exit_code == 1
     assert "The drain of n1 does not end" in result.stdout
     assert "shop/web-1a-x on n1" in result.stdout
@@ -123,7 +118,7 @@ def test_a_pod_that_finds_no_place_holds_up_the_others_of_its_budget(tmp_path: P
 
 def test_two_budgets_on_a_pod_are_an_error_of_the_api_server(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"), budget("one", 5), budget("two", 5))
-    result = ask("drain", "n1", "--snapshot", path)
+    result = kindred("drain", "n1", "--snapshot", path)
     assert result.exit_code == 1
     assert "it has more than one PodDisruptionBudget" in result.stdout
 
@@ -152,7 +147,7 @@ def test_an_unready_pod_goes_by_the_policy_of_its_budget(
 def test_a_pod_that_is_pinned_to_the_node_finds_no_place(tmp_path: Path) -> None:
     pinned = deployment(nodeSelector={"kubernetes.io/hostname": "n1"})
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"), pinned)
-    result = ask("drain", "n1", "--snapshot", path)
+    result = kindred("drain", "n1", "--snapshot", path)
     assert result.exit_code == 1
     assert "Evicted, and without a place" in result.stdout
     assert "shop/web-1a-x: no place" in result.stdout
@@ -162,9 +157,8 @@ def test_all_replicas_on_one_node_is_a_warning(tmp_path: Path) -> None:
     """Issue kubernetes#31487."""
     pods = [replica("web-1a-x", "n1"), replica("web-1a-y", "n2")]
     path = dump(tmp_path, node("n1"), node("n2"), *pods, deployment())
-    assert (
-        "Warning: all replicas of Deployment shop/web end on one node." in ask("drain", "n1", "--snapshot", path).stdout
-    )
+    printed = kindred("drain", "n1", "--snapshot", path).stdout
+    assert "Warning: all replicas of Deployment shop/web end on one node." in printed
 
 
 def test_volumes_keep_a_pod_in_its_zone(tmp_path: Path) -> None:
@@ -187,14 +181,14 @@ def test_volumes_keep_a_pod_in_its_zone(tmp_path: Path) -> None:
         },
     ]
     path = dump(tmp_path, node("n1"), node("n2"), node("n3", "b"), *objects)
-    result = ask("drain", "n1", "--snapshot", path)
+    result = kindred("drain", "n1", "--snapshot", path)
     assert result.exit_code == 0, result.stdout
     assert "shop/db-0 n2, stays in a with its volumes" in " ".join(result.stdout.split())
 
 
 def test_pods_of_a_scheduler_without_a_profile_are_unknown(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"), deployment(schedulerName="mine"))
-    result = ask("drain", "n1", "--snapshot", path)
+    result = kindred("drain", "n1", "--snapshot", path)
     assert (result.exit_code, "its scheduler mine has no known profile" in result.stdout) == (1, True)
 
 
@@ -205,12 +199,12 @@ def test_the_loser_of_a_race_for_a_place_depends_on_chance(tmp_path: Path) -> No
     path = dump(tmp_path, node("n1", cpu="8"), node("n2", cpu="4"), *pods, *both)
     _, found = response("drain", "n1", "--snapshot", path, "--orders", "20")
     assert [each["move"]["placed"] for each in found["pods"]] == ["sometimes", "sometimes"]
-    assert "a place in some orders" in ask("drain", "n1", "--snapshot", path, "--orders", "20").stdout
+    assert "a place in some orders" in kindred("drain", "n1", "--snapshot", path, "--orders", "20").stdout
 
 
 def test_a_dump_without_budgets_says_so_with_the_command_that_adds_them(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"))
-    result = ask("drain", "n1", "--snapshot", path)
+    result = kindred("drain", "n1", "--snapshot", path)
     assert "Not judged: the dump has no poddisruptionbudgets. This adds them:" in result.stdout
     assert f"  kubectl get -A -o json pdb >> {path}" in result.stdout
 
@@ -229,7 +223,7 @@ def test_a_dump_without_budgets_says_so_with_the_command_that_adds_them(tmp_path
 )
 def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], error: str) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"))
-    result = ask("drain", *arguments, "--snapshot", path)
+    result = kindred("drain", *arguments, "--snapshot", path)
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == error
 
@@ -248,26 +242,26 @@ def test_the_command_has_the_selector_if_it_alone_chooses(
 ) -> None:
     """Kubectl takes names or one selector (k8s.io/kubectl pkg/cmd/drain/drain.go, Complete)."""
     path = dump(tmp_path, node("n1").label("rack", "r1"), node("n2", "c"), node("n3", "b"), DAEMON)
-    assert command in ask("drain", *arguments, "--ignore-daemonsets", "--snapshot", path).stdout.splitlines()
+    assert command in kindred("drain", *arguments, "--ignore-daemonsets", "--snapshot", path).stdout.splitlines()
 
 
 def test_the_command_is_one_line_to_be_copied(tmp_path: Path) -> None:
     names = [f"ip-10-0-0-{number}.eu-west-1.compute.internal" for number in range(9)]
     path = dump(tmp_path, *map(node, names))
-    lines = ask("drain", *names[1:], "--snapshot", path).stdout.splitlines()
+    lines = kindred("drain", *names[1:], "--snapshot", path).stdout.splitlines()
     assert f"kubectl drain {' '.join(names[1:])}" in lines
 
 
 def test_names_of_a_dump_are_no_commands_of_the_shell(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1;reboot"), node("n2"))
-    assert "kubectl drain 'n1;reboot'" in ask("drain", "n1;reboot", "--snapshot", path).stdout.splitlines()
+    assert "kubectl drain 'n1;reboot'" in kindred("drain", "n1;reboot", "--snapshot", path).stdout.splitlines()
 
 
 def test_text_fits_into_80_columns() -> None:
-    result = ask("drain", "node1", "node35", "--demo")
+    result = kindred("drain", "node1", "node35", "--demo")
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("output", ["wide", "yaml"])
 def test_other_formats(output: str) -> None:
-    assert "node35" in ask("drain", "node35", "--demo", "-o", output).stdout
+    assert "node35" in kindred("drain", "node35", "--demo", "-o", output).stdout

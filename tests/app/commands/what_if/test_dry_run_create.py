@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.app.api_server.client_setting import write_kubeconfig
-from tests.app.commands.what_if.asking import ask, budget, deployment, node, replica, response
+from tests.app.commands.invoked import kindred
+from tests.app.commands.what_if.asking import budget, deployment, node, replica, response
 from tests.app.commands.why.cluster import SmallCluster, small_cluster
 from tests.builders import make_namespace
 
@@ -47,9 +48,9 @@ def test_the_api_servers_pod_comes_only_if_it_is_asked(
     cluster: SmallCluster, kubeconfig: str, question: tuple[str, ...]
 ) -> None:
     cluster.admission = larger
-    before = ask(*question, "--kubeconfig", kubeconfig)
+    before = kindred(*question, "--kubeconfig", kubeconfig)
     assert (before.exit_code, created(cluster)) == (0, 0)
-    text = " ".join(ask(*question, "--kubeconfig", kubeconfig, "--dry-run-create").stdout.split())
+    text = " ".join(kindred(*question, "--kubeconfig", kubeconfig, "--dry-run-create").stdout.split())
     assert created(cluster) == 1  # for two pods of one template
     assert "Insufficient cpu" in text
     assert "as made here" not in text
@@ -62,7 +63,7 @@ def test_a_pod_that_is_refused_is_said_in_the_api_servers_words(
     cluster: SmallCluster, kubeconfig: str, question: tuple[str, ...]
 ) -> None:
     cluster.admission = lambda _: (403, DENIED)
-    result = ask(*question, "--kubeconfig", kubeconfig, "--dry-run-create", "-o", "wide")
+    result = kindred(*question, "--kubeconfig", kubeconfig, "--dry-run-create", "-o", "wide")
     text = " ".join(result.stdout.split())
     assert DENIED in text
     assert ("not made again" in text) == (question[0] != "removal")
@@ -82,9 +83,9 @@ def test_without_the_right_the_answer_is_as_before_and_says_so(cluster: SmallClu
 
 
 def test_a_dump_has_no_api_server_and_a_service_does_not_ask_its_own() -> None:
-    result = ask("drain", "node1", "--server", "http://127.0.0.1:9", "--dry-run-create")
+    result = kindred("drain", "node1", "--server", "http://127.0.0.1:9", "--dry-run-create")
     assert result.exit_code == 2
     assert "--dry-run-create is for a cluster that the command reads itself" in result.stderr
-    result = ask("drain", "node1", "--demo", "--dry-run-create")
+    result = kindred("drain", "node1", "--demo", "--dry-run-create")
     assert result.exit_code == 2
     assert "--dry-run-create is for a kubeconfig, not for a dump." in result.stderr

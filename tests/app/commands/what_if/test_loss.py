@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from core.objects.node import ZONE
-from tests.app.commands.what_if.asking import ask, deployment, dump, node, replica, response
+from tests.app.commands.invoked import kindred
+from tests.app.commands.what_if.asking import deployment, dump, node, replica, response
 
 NODES = [node(f"n{zone}", zone) for zone in "abc"]
 PODS = [replica(f"web-1a-{zone}", f"n{zone}") for zone in "abc"]
@@ -21,13 +22,13 @@ def test_a_cluster_with_room_survives_the_loss_of_any_one_zone(tmp_path: Path) -
     path = dump(tmp_path, *NODES, *PODS, deployment())
     status, found = response("loss", "--strict", "--snapshot", path)
     assert (status, found["survived"], [each["value"] for each in found["domains"]]) == (0, True, ["a", "b", "c"])
-    assert "The cluster survives the loss of any one of 3 domains" in ask("loss", "--snapshot", path).stdout
+    assert "The cluster survives the loss of any one of 3 domains" in kindred("loss", "--snapshot", path).stdout
 
 
 def test_without_room_it_does_not_and_strict_ends_with_1(tmp_path: Path) -> None:
     large = [replica(f"web-1a-{zone}", f"n{zone}", "3") for zone in "abc"]
     path = dump(tmp_path, *NODES, *large, deployment(cpu="3"))
-    assert ask("loss", "--snapshot", path).exit_code == 0
+    assert kindred("loss", "--snapshot", path).exit_code == 0
     status, found = response("loss", "--strict", "--snapshot", path)
     assert (status, found["survived"]) == (1, False)
     assert [each["without_place"] for each in found["domains"]] == [1, 1, 1]
@@ -57,7 +58,7 @@ def test_with_node_taints_policy_honor_it_does_not_count(tmp_path: Path) -> None
 def test_the_text_counts_the_losses_that_are_not_survived(tmp_path: Path) -> None:
     nodes = [node("na", "a"), node("nb", "b"), node("nc", "c", cpu="8")]
     path = dump(tmp_path, *nodes, replica("web-1a-x", "nc", "5"), deployment(cpu="5"))
-    text = " ".join(ask("loss", "--snapshot", path).stdout.split())
+    text = " ".join(kindred("loss", "--snapshot", path).stdout.split())
     assert f"does not survive the loss of 1 of 3 domains of {ZONE}, each by itself: pods find no place." in text
     assert "Without c, whose nodes do not answer:" in text
 
@@ -96,11 +97,11 @@ def test_domains_are_of_any_label(tmp_path: Path, by: str, domains: int) -> None
 def test_nodes_without_the_label_stay(tmp_path: Path) -> None:
     path = dump(tmp_path, *NODES[:2], NODES[2].without_label(ZONE), *PODS)
     assert response("loss", "--snapshot", path)[1]["nodes_without_key"] == 1
-    assert f"1 node without {ZONE} stays." in " ".join(ask("loss", "--snapshot", path).stdout.split())
+    assert f"1 node without {ZONE} stays." in " ".join(kindred("loss", "--snapshot", path).stdout.split())
 
 
 def test_what_it_leaves_out_is_said(tmp_path: Path) -> None:
-    text = " ".join(ask("loss", "--snapshot", dump(tmp_path, *NODES, *PODS)).stdout.split())
+    text = " ".join(kindred("loss", "--snapshot", dump(tmp_path, *NODES, *PODS)).stdout.split())
     for each in ("300 s", "limited rate", "StatefulSet waits until the object of its node is deleted"):
         assert each in text
 
@@ -117,13 +118,13 @@ def test_what_it_leaves_out_is_said(tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], error: str) -> None:
     path = dump(tmp_path, *(each.label("cloud", "x") for each in NODES), *PODS)
-    result = ask("loss", *arguments, "--snapshot", path)
+    result = kindred("loss", *arguments, "--snapshot", path)
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, error)
 
 
 @pytest.mark.parametrize("output", ["table", "wide", "yaml"])
 def test_the_demo_in_other_formats(output: str) -> None:
-    result = ask("loss", "--demo", "-o", output)
+    result = kindred("loss", "--demo", "-o", output)
     assert "eu-west-1c" in result.stdout
     assert output != "table" or max(map(len, result.stdout.splitlines())) <= 80
 
@@ -137,6 +138,6 @@ def test_a_domain_of_an_empty_value_has_a_name(tmp_path: Path) -> None:
         ),
     ]
     path = dump(tmp_path, *nodes, replica("web-1a-x", "n1", "3"), replica("web-1a-y", "n2", "3"))
-    text = ask("loss", "--by", "tier", "--snapshot", path).stdout
+    text = kindred("loss", "--by", "tier", "--snapshot", path).stdout
     assert '\n""' in text
     assert 'Without "", whose nodes do not answer:' in text

@@ -11,7 +11,8 @@ from app.simulation.questions import LossQuestion, QuestionCluster, RemovalQuest
 from app.simulation.raw_objects import RawObjects
 from app.wiring.engine import for_simulations, simulated_schedulers
 from core.simulation.placing import Steps
-from tests.app.commands.what_if.asking import ask, node, replica
+from tests.app.commands.invoked import kindred
+from tests.app.commands.what_if.asking import node, replica
 from tests.app.questions import mirror_of
 from tests.builders import NodeBuilder, PodBuilder
 
@@ -74,5 +75,5 @@ def test_an_interrupted_command_says_so_and_ends_with_1(monkeypatch: pytest.Monk
         raise KeyboardInterrupt
 
     monkeypatch.setattr("app.simulation.questions.lose_each", interrupted)
-    result = ask("loss", "--demo")
+    result = kindred("loss", "--demo")
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (1, "Aborted!")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.commands.what_if.asking import NODES, ask, deployment, dump, node, replica, response
+from tests.app.commands.invoked import kindred
+from tests.app.commands.what_if.asking import NODES, deployment, dump, node, replica, response
 from tests.builders import NodeBuilder, Object, PodBuilder
 
 
@@ -39,7 +40,7 @@ def test_a_quota_may_allow_fewer(tmp_path: Path, hard: Object, used: Object, pla
 
 def test_the_quota_that_stops_the_next_one_is_named(tmp_path: Path) -> None:
     path = dump(tmp_path, *NODES, deployment(), quota({"requests.cpu": "5"}, {"requests.cpu": "1500m"}))
-    text = " ".join(ask("capacity", "deploy/web", "--snapshot", path).stdout.split())
+    text = " ".join(kindred("capacity", "deploy/web", "--snapshot", path).stdout.split())
     quoted = "ResourceQuota shop/q leaves requests.cpu: 5, of which 1500m are used"
     assert f"The next one of Deployment shop/web is not allowed: {quoted}." in text
 
@@ -239,11 +240,11 @@ def test_what_a_quota_counts_of_the_claims_of_a_replica(
 def test_what_is_not_known_of_a_running_pod_is_said(tmp_path: Path, hard: Object, spec: Object, reported: str) -> None:
     """The mirror has no limits of pods; its owner has."""
     objects: list[NodeBuilder | PodBuilder | Object] = [*NODES, replica("web-1a-x", "n1"), quota(hard, {}, **spec)]
-    result = ask("capacity", "web-1a-x", "-n", "shop", "--snapshot", dump(tmp_path, *objects))
+    result = kindred("capacity", "web-1a-x", "-n", "shop", "--snapshot", dump(tmp_path, *objects))
     text = " ".join(result.stdout.split())
     assert f"Not judged: {reported} of Pod shop/web-1a-x, without its owner's object" in text
     assert "7 more fit" in text
-    known = ask("capacity", "web-1a-x", "-n", "shop", "--snapshot", dump(tmp_path, *objects, deployment()))
+    known = kindred("capacity", "web-1a-x", "-n", "shop", "--snapshot", dump(tmp_path, *objects, deployment()))
     assert reported not in known.stdout
 
 
@@ -251,6 +252,6 @@ def test_a_dump_without_quotas_says_so(tmp_path: Path) -> None:
     folder = tmp_path / "of a cluster"
     folder.mkdir()
     path = dump(folder, *NODES, deployment())
-    result = ask("capacity", "deploy/web", "--snapshot", path)
+    result = kindred("capacity", "deploy/web", "--snapshot", path)
     assert "Not judged: the dump has no resourcequotas. This adds them:" in result.stdout
     assert f"  kubectl get -A -o json quota >> '{path}'" in result.stdout

@@ -8,16 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.commands.what_if.asking import ask, budget, deployment, dump, node, replica, response
+from tests.app.commands.invoked import kindred
+from tests.app.commands.what_if.asking import budget, deployment, dump, node, replica, response, with_local_data
 from tests.builders import Object, PodBuilder, make_pod
 
 NODES = [node("n1"), node("n2"), node("n3")]
-
-
-def with_local_data(pod: PodBuilder) -> Object:
-    found = pod.obj()
-    found["spec"]["volumes"] = [{"name": "cache", "emptyDir": {}}]
-    return {"kind": "Pod", "apiVersion": "v1", **found}
 
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -54,7 +49,7 @@ def test_a_budget_may_keep_a_node(tmp_path: Path, allowed: int, goes: str) -> No
 
 def test_a_pod_without_another_place_keeps_its_node(tmp_path: Path) -> None:
     path = dump(tmp_path, *NODES, replica("web-1a-x", "n1"), deployment(cpu="5"))
-    result = ask("removal", "--snapshot", path)
+    result = kindred("removal", "--snapshot", path)
     assert result.exit_code == 0  # n2 and n3 could go
     assert "2 of 3 nodes could go, each by itself: n2, n3." in result.stdout
     assert "n1 shop/web-1a-x no place: 0/2 nodes are available: 2 Insufficient cpu" in " ".join(result.stdout.split())
@@ -78,29 +73,29 @@ def test_a_node_that_goes_in_some_orders_only_is_said_to_stay(tmp_path: Path) ->
     assert response(*options, "1")[1]["nodes"][0]["goes"] == "always"
     status, found = response(*options, "9")
     assert (status, found["nodes"][0]["goes"], found["assumed"]["orders"]) == (1, "sometimes", 9)
-    assert "n1 shop/db-1a-l a place in some orders: 0/2 nodes" in " ".join(ask(*options, "9").stdout.split())
+    assert "n1 shop/db-1a-l a place in some orders: 0/2 nodes" in " ".join(kindred(*options, "9").stdout.split())
 
 
 @pytest.mark.parametrize(("nodes", "status"), [(("n2", "n3"), 0), (("n1", "n2"), 1), ((), 0)])
 def test_each_chosen_node_has_to_go_for_a_yes(tmp_path: Path, nodes: tuple[str, ...], status: int) -> None:
     path = dump(tmp_path, *NODES, make_pod("bare").in_namespace("shop").on("n1"))
-    assert ask("removal", *nodes, "--snapshot", path).exit_code == status
+    assert kindred("removal", *nodes, "--snapshot", path).exit_code == status
 
 
 def test_no_node_that_could_go_ends_with_1(tmp_path: Path) -> None:
     bare = [make_pod(f"bare-{each}").in_namespace("shop").on(f"n{each}") for each in (1, 2, 3)]
-    result = ask("removal", "--snapshot", dump(tmp_path, *NODES, *bare))
+    result = kindred("removal", "--snapshot", dump(tmp_path, *NODES, *bare))
     assert (result.exit_code, result.stdout.splitlines()[0]) == (1, "0 of 3 nodes could go, each by itself.")
 
 
 def test_an_unknown_node_is_one_line(tmp_path: Path) -> None:
-    result = ask("removal", "n9", "--snapshot", dump(tmp_path, *NODES))
+    result = kindred("removal", "n9", "--snapshot", dump(tmp_path, *NODES))
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, "Error: no such node: n9")
 
 
 @pytest.mark.parametrize("output", ["table", "wide", "yaml"])
 def test_the_demo_in_other_formats(output: str) -> None:
-    result = ask("removal", "--demo", "-o", output)
+    result = kindred("removal", "--demo", "-o", output)
     assert "node37" in result.stdout
     assert output != "table" or max(map(len, result.stdout.splitlines())) <= 80
 
@@ -109,6 +104,7 @@ def test_of_many_nodes_that_stay_the_rules_in_the_way_are_counted(tmp_path: Path
     nodes = [node(f"m{each:02}") for each in range(24)]
     bare = [make_pod(f"bare-{each}").in_namespace("shop").on(f"m{each:02}") for each in range(3)]
     local = [with_local_data(replica(f"web-1a-{each}", f"m{each:02}")) for each in range(3, 24)]
-    text = " ".join(ask("removal", "--snapshot", dump(tmp_path, *nodes, *bare, *local, deployment())).stdout.split())
+    path = dump(tmp_path, *nodes, *bare, *local, deployment())
+    text = " ".join(kindred("removal", "--snapshot", path).stdout.split())
     rules = "it has an emptyDir volume (21 nodes), no controller makes it again (3 nodes)"
     assert f"... and 4 more, see -o wide In the way: {rules}." in text

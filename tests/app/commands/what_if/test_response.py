@@ -7,8 +7,9 @@ from typing import NamedTuple
 import pytest
 
 from tests.app.admin.test_what_if_routes import port
+from tests.app.commands.invoked import kindred
 from tests.app.commands.running import running
-from tests.app.commands.what_if.asking import ask, budget, deployment, dump, node, replica
+from tests.app.commands.what_if.asking import budget, deployment, dump, node, replica
 
 
 class Both(NamedTuple):
@@ -37,7 +38,10 @@ def both(tmp_path: Path) -> Iterator[Both]:
     ],
 )
 def test_the_text_and_the_status_are_the_same(both: Both, words: str) -> None:
-    of_service, of_dump = ask(*words.split(), "--server", both.url), ask(*words.split(), "--snapshot", both.dump)
+    of_service, of_dump = (
+        kindred(*words.split(), "--server", both.url),
+        kindred(*words.split(), "--snapshot", both.dump),
+    )
     assert of_service.stderr == ""
     assert (of_service.exit_code, of_service.stdout) == (of_dump.exit_code, of_dump.stdout)
 
@@ -57,6 +61,6 @@ def test_the_text_and_the_status_are_the_same(both: Both, words: str) -> None:
     ],
 )
 def test_an_error_is_one_line(both: Both, words: str, error: str) -> None:
-    result = ask(*words.format(url=both.url, dump=both.dump).split())
+    result = kindred(*words.format(url=both.url, dump=both.dump).split())
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1].startswith(error.format(url=both.url))

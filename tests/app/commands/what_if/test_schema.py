@@ -7,7 +7,8 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from tests.app.commands.what_if.asking import ask, deployment, dump, node, replica, response
+from tests.app.commands.invoked import kindred
+from tests.app.commands.what_if.asking import deployment, dump, node, replica, response
 
 SCHEMA = json.loads(Path("docs/schemas/what-if.json").read_text("utf-8"))
 JOB = yaml.safe_load(Path("docs/examples/zones.yaml").read_text("utf-8"))
@@ -37,4 +38,4 @@ def test_the_job_ends_with_1_if_a_zone_cannot_fail(tmp_path: Path, cpu: str, sta
     (step,) = JOB["jobs"]["zones"]["steps"]
     program, *words = step["run"].split()
     assert program == "kindred"
-    assert ask(*words, "--snapshot", path).exit_code == status
+    assert kindred(*words, "--snapshot", path).exit_code == status

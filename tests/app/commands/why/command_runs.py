@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fastapi import FastAPI
 
-from app.commands.cli import main
 from app.settings.settings import Settings
 from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
+from tests.app.commands.invoked import kindred
 from tests.app.questions import mirror_of
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
 
@@ -28,10 +28,6 @@ class Why:
     def __call__(self, *arguments: object, namespace: str = "shop") -> Result:
         options = ["-n", namespace] if namespace else []
         return kindred("why", *arguments, *options, "--kubeconfig", self.kubeconfig)
-
-
-def kindred(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)])
 
 
 def mirror() -> ClusterMirror:

@@ -16,17 +16,10 @@ from app.commands.why.kubeconfig import _own_token
 from app.commands.why.service import Caller
 from tests.app.admin.limited_callers import ReviewingServer, limited_service
 from tests.app.api_server.client_setting import write_kubeconfig
+from tests.app.commands.invoked import kindred
 from tests.app.commands.running import Running, running
 from tests.app.commands.why.cluster import SmallCluster
-from tests.app.commands.why.command_runs import (
-    WITHOUT_ADMIN_PORT,
-    Why,
-    admin_app,
-    kindred,
-    mirror,
-    replica,
-    service,
-)
+from tests.app.commands.why.command_runs import WITHOUT_ADMIN_PORT, Why, admin_app, mirror, replica, service
 from tests.app.commands.why.conftest import Kubectl
 from tests.builders import make_node, make_pod
 from tests.openssl import Authority
