@@ -303,14 +303,12 @@ FAULTS: Final = (
         breaks="A request waits for 5 ms of events that arrive in one piece.",
         old="        self._turns.shortest = FOLLOWING\n",
         new="",
-        tests=("feeds/test_reflector.py",),
     ),
     Fault(
         id="events-give-way-to-a-flood",
         breaks="Beside a flood of large requests, each of them lets only one event through.",
         old="min(max(_TO_OTHERS * (began - left), self.shortest), LOADING)",
         new="self.shortest",
-        tests=("feeds/test_stream.py",),
     ),
     Fault(
         id="event-over-two-lines",

@@ -214,6 +214,5 @@ FAULTS: Final = (
         breaks="No API server by plain HTTP is reached through a proxy by HTTPS, as no authority counts.",
         old="ssl=credentials.tls() or (ssl.create_default_context() if credentials.proxy else True),",
         new="ssl=credentials.tls() or True,",
-        tests=("test_client.py",),
     ),
 )
