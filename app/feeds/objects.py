@@ -8,10 +8,10 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -31,6 +31,7 @@ from core.objects.pod import Pod
 log = logging.getLogger(__name__)
 
 _FEW_BYTES: Final = 1024 * 1024  # elements of smaller objects are not counted
+ADDED_AT_ONCE: Final = 64  # objects; nodes take a millisecond
 _MAX_ELEMENTS: Final = 500_000
 """JSON elements of one object. A decoded element takes up to 80 bytes, even if its JSON is short. In an object that an
 API server has validated, an element has at least about ten bytes of JSON: 1.5 MiB are 150,000 elements."""
@@ -44,17 +45,22 @@ class Unreadable(msgspec.Struct, frozen=True, gc=False):
     resource_version: str = ""
 
 
+Add: TypeAlias = Callable[[Sequence[Object]], Sequence[Object]]
+
+
 class KnownObjects:
     """The objects by their full names. Versions are opaque, and are compared only for equality.
 
     A change is recorded after `apply` returns. If `apply` raises, the next sync repeats the change.
     """
 
-    def __init__(self, apply: Callable[[ClusterEvent], None]) -> None:
+    def __init__(self, apply: Callable[[ClusterEvent], None], add: Add = lambda added: added) -> None:
+        """`add` adds some of the unknown objects of a list at once, and returns those that are left to `apply`."""
         # namespace or "" -> name -> see `entry_of`. The texts of full names would take 80 bytes a pod more than names.
         self._objects: dict[str, dict[str, Object | str]] = {}  # without empty ones: namespaces come and go
         self._number = 0
         self._apply = apply
+        self._add = add
 
     def __len__(self) -> int:
         return self._number
@@ -127,29 +133,44 @@ class KnownObjects:
                 self.drop(_full_name(namespace, name))
 
     def replace(self, listing: "Listing") -> Iterator[None]:
-        """Apply a whole list, one object per step, so that the caller can yield the loop in between.
+        """Apply a whole list, one object per step, or some new ones, so that the caller can yield the loop in between.
 
         The last known state of an object stays if it could not be decoded. No other change may be applied between the
         steps.
         """
-        if listing.is_applied and not listing.removed:
-            return
-        unlisted = yield from self._unlisted(listing)
-        for namespace, objects in list(self._objects.items()):
-            for name in [_full_name(namespace, each) for each in unlisted.get(namespace, objects)]:
-                if name in listing.unreadable:
-                    self.drop_predecessor(name, listing.unreadable[name])
-                else:
-                    self.drop(name)
-                yield
-        for each in listing.objects:
-            if not isinstance(each, str) and (each.uid or each.full_name) not in listing.removed:
-                self.put(each)
-            yield
+        if listing.is_applied:
+            self.put_new(listing)
+            if not listing.removed:
+                return
+        yield from self._drop_unlisted(listing)
+        if not listing.is_applied:
+            left = (each for each in listing.objects if not isinstance(each, str))
+            yield from self._put_all(each for each in left if (each.uid or each.full_name) not in listing.removed)
 
-    def _unlisted(self, listing: "Listing") -> Generator[None, None, dict[str, set[str]]]:
-        """Return namespace -> known names that are not listed, for namespaces with a listed name."""
-        unlisted: dict[str, set[str]] = {}  # one set of all names would take 30 bytes a pod
+    def put_new(self, listing: "Listing") -> None:
+        """Apply the objects that have been added to a list since the last call."""
+        new = listing.objects[listing.applied :]
+        for _ in self._put_all(each for each in new if not isinstance(each, str)):
+            pass
+        listing.objects[listing.applied :] = [each if isinstance(each, str) else self.entry_of(each) for each in new]
+        listing.applied = len(listing.objects)
+
+    def _put_all(self, objects: Iterable[Object]) -> Iterator[None]:
+        added: dict[tuple[str, str], Object] = {}
+        for stored in objects:
+            yield
+            key = stored.namespace, stored.name
+            if key not in added and stored.name not in self._objects.get(stored.namespace, ()):
+                added[key] = stored
+                if len(added) == ADDED_AT_ONCE:
+                    self._add_all(added)
+            else:
+                self._add_all(added)
+                self.put(stored)
+        self._add_all(added)
+
+    def _drop_unlisted(self, listing: "Listing") -> Iterator[None]:
+        unlisted: dict[str, set[str]] = {}  # namespace -> names: one set of all names would take 30 bytes a pod
         for each in listing.objects if self else ():
             stored = self.object_of(each)
             names = unlisted.get(stored.namespace)
@@ -160,7 +181,24 @@ class KnownObjects:
             if not names:
                 unlisted[stored.namespace] = set()  # without the memory of the names that it had
             yield
-        return unlisted
+        for namespace, objects in list(self._objects.items()):
+            for name in [_full_name(namespace, each) for each in unlisted.get(namespace, objects)]:
+                if name in listing.unreadable:
+                    self.drop_predecessor(name, listing.unreadable[name])
+                else:
+                    self.drop(name)
+                yield
+
+    def _add_all(self, added: dict[tuple[str, str], Object]) -> None:
+        """Apply unknown objects, each of another name, and empty the dict."""
+        if not added:
+            return
+        for left in self._add([*added.values()]):
+            self._apply(ClusterEvent("Add", left))
+        for (namespace, name), stored in added.items():
+            self._objects.setdefault(namespace, {})[name] = self.entry_of(stored)
+        self._number += len(added)
+        added.clear()
 
 
 def _full_name(namespace: str, name: str) -> str:
@@ -170,9 +208,9 @@ def _full_name(namespace: str, name: str) -> str:
 class KnownPods(KnownObjects):
     """The pods by their full names. Of those that the mirror holds as they are known, only the UID is kept here."""
 
-    def __init__(self, apply: Callable[[ClusterEvent], None], get_pod: Callable[[str], Pod | None]) -> None:
-        """`get_pod` returns a pod of the mirror, to which `apply` passes the changes."""
-        super().__init__(apply)
+    def __init__(self, apply: Callable[[ClusterEvent], None], add: Add, get_pod: Callable[[str], Pod | None]) -> None:
+        """`get_pod` returns a pod of the mirror, to which `apply` and `add` pass the changes."""
+        super().__init__(apply, add)
         self._get_pod = get_pod
 
     def entry_of(self, stored: Object) -> Object | str:
@@ -191,6 +229,8 @@ class Listing:
     def __init__(self, *, is_applied: bool = False) -> None:
         self.is_applied = is_applied
         """Nothing was known before, and each object is applied as it comes: else all pods exist once more at a time."""
+        self.applied = 0
+        """How many of `objects` are applied, if they are as they come."""
         self.objects: list[Object | str] = []  # see KnownObjects.entry_of; the last one of a name counts
         self.removed: set[str] = set()  # uids, or names of objects without a uid, which no API server sends
         self.unreadable: dict[str, str] = {}  # full name -> uid, empty if the uid is unreadable, too
@@ -357,7 +397,13 @@ class MirrorFeed:
 
     def known(self, kind: Kind) -> KnownObjects:
         """Return the objects of a kind that are passed on, none of them yet."""
-        return KnownPods(self.apply, self._mirror.get_pod) if kind is Pod else KnownObjects(self.apply)
+        if kind is Pod:
+            return KnownPods(self.apply, self.add, self._mirror.get_pod)
+        return KnownObjects(self.apply, self.add)
+
+    def add(self, added: Sequence[Object]) -> Sequence[Object]:
+        """Take over the unknown objects that need nothing of `apply`, and return the others. See ClusterMirror.add."""
+        return self._mirror.add(added)
 
     def derive(self, kind: Kind) -> Iterator[None]:
         """Derive the states from the mirror after a list of a kind, one per step. A state takes up to 0.1 s, once."""

@@ -24,7 +24,7 @@ from typing import Final, TypeVar
 from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
 from app.feeds.freshness import ResourceState
 from app.feeds.memory import UNLIMITED, MemoryPressureError, MemoryWatch
-from app.feeds.objects import Listing, MirrorFeed, ObjectReader, Unreadable
+from app.feeds.objects import ADDED_AT_ONCE, Listing, MirrorFeed, ObjectReader, Unreadable
 from app.feeds.retry import OUTSIDE_ERRORS, Retries, Retry, Timing
 from app.feeds.stream import (
     FOLLOWING,
@@ -249,10 +249,9 @@ class Reflector:
         self._admit(listing)
 
     def _collect(self, listing: Listing, found: Object | Unreadable | str) -> None:
-        if listing.is_applied and not isinstance(found, (Unreadable, str)):
-            self.known.put(found)
-            found = self.known.entry_of(found)
         listing.add(found)
+        if listing.is_applied and len(listing.objects) >= listing.applied + ADDED_AT_ONCE:
+            self.known.put_new(listing)
 
     def _begin_sync(self) -> None:
         """Check that there is memory for a sync. Raises MemoryPressureError."""

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from core.events import ClusterEvent, Kind
-from core.mirror.changes import Listener, Listeners, ObjectChange, add_listener
+from core.events import ClusterEvent, Kind, Object
+from core.mirror.changes import Listener, Listeners, ObjectChange, PodChange, add_listener
 from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
 from core.mirror.fork import Fork
@@ -120,6 +120,31 @@ class ClusterMirror:
                 elif isinstance(other, SchedulingGroup):
                     self.scheduling_groups.see_group(other, deleted=deleted)
         return None
+
+    def add(self, objects: Sequence[Object]) -> Sequence[Object]:
+        """Add those unknown pods that only run on a node, at once. Return the other objects, which `apply` has to add.
+
+        It takes less than half the time of `apply`. Once somebody hears of pods, `apply` adds all of them.
+        """
+        if PodChange in self._placement.listeners or len({each.uid for each in objects}) < len(objects):
+            return objects
+        running: list[Pod] = []
+        others: list[Object] = []
+        for each in objects:
+            if isinstance(each, Pod) and self._only_runs(each):
+                running.append(each)
+            else:
+                others.append(each)
+        if running:
+            self._placement.add_pods(running)
+        return others
+
+    def _only_runs(self, pod: Pod) -> bool:
+        """Return whether an unknown pod changes nothing but its node, and the counts of its terms."""
+        if not pod.assigned or pod.group is not None or pod.scheduling_group or pod.demand.resources is not None:
+            return False
+        uid, grouped, scheduled = pod.uid, self.groups.key_of, self.scheduling_groups.key_of
+        return not (uid in self.pods.rows or uid in self.pending or uid in grouped or uid in scheduled)
 
     # The release of Kubernetes whose rules apply.
 

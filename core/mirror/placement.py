@@ -36,6 +36,22 @@ class Placement:
         """Add a new pod to the node that it names."""
         self._tell_of_pod(self._enter(pod), None, pod)
 
+    def add_pods(self, pods: Sequence[Pod]) -> None:
+        """Add new pods to the nodes that they name. No listener hears it."""
+        if self.pods.has_free_rows:
+            for pod in pods:
+                self._enter(pod)
+            return
+        infos = [self.nodes.info(pod.node_name) for pod in pods]
+        rows = self.pods.extend(pods, [*map(self.affinity.hold, pods)], [info.slot for info in infos])
+        for row, pod, info in zip(rows, pods, infos, strict=True):
+            info.rows.append(row)
+            info.requested.count(pod, 1)
+            if info.slot != NO_SLOT:
+                self.affinity.count(pod, info.slot, 1)
+        for info in dict.fromkeys(infos):
+            self.nodes.touch(info)
+
     def remove_pod(self, pod: Pod) -> None:
         """Remove a pod. `pod` is the object that the mirror holds."""
         self._tell_of_pod(self._leave(pod), pod, None)

@@ -254,6 +254,11 @@ class PodColumns:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def has_free_rows(self) -> bool:
+        """Whether pods have left rows that no other pod has yet."""
+        return bool(self._free)
+
     def get(self, uid: str) -> Pod | None:
         """Return the pod with the UID if the mirror holds it, else None."""
         row = self.rows.get(uid)
@@ -268,16 +273,33 @@ class PodColumns:
             row = self._free.pop()
             self.pods[row] = pod
         else:
-            row = self.pods.append(pod)
-            if row >= len(self.slot_of_row):
-                self.slot_of_row = grown(self.slot_of_row, row + 1, _FREE)
-                self.term_set_of_row = grown(self.term_set_of_row, row + 1, NO_TERMS)
-                self._group_of_row = grown(self._group_of_row, row + 1, _FREE)
+            row = len(self.pods)
+            self.pods.extend([pod])
+            self._grow()
         self.term_set_of_row[row] = term_set
         self.least_priority = min(self.least_priority, pod.priority)
         self.rows[pod.uid] = row
         self._group_of_row[row] = self.groups.acquire(pod)
         return row
+
+    def extend(self, pods: Sequence[Pod], term_sets: Sequence[int], slots: Sequence[int]) -> Sequence[int]:
+        """Assign rows to pods without one, with the slots of their nodes. No row may be free: see `insert`."""
+        first = len(self.pods)
+        self.pods.extend(pods)
+        self._grow()
+        self.slot_of_row[first : len(self.pods)] = slots
+        self.term_set_of_row[first : len(self.pods)] = term_sets
+        self._group_of_row[first : len(self.pods)] = [*map(self.groups.acquire, pods)]
+        self.least_priority = min(self.least_priority, *[pod.priority for pod in pods])
+        rows = [*range(first, len(self.pods))]  # a NodeInfo gets the same numbers: others would take 32 bytes a pod
+        self.rows.update(zip([pod.uid for pod in pods], rows, strict=True))
+        return rows
+
+    def _grow(self) -> None:
+        if (needed := len(self.pods)) > len(self.slot_of_row):
+            self.slot_of_row = grown(self.slot_of_row, needed, _FREE)
+            self.term_set_of_row = grown(self.term_set_of_row, needed, NO_TERMS)
+            self._group_of_row = grown(self._group_of_row, needed, _FREE)
 
     def remove(self, pod: Pod) -> None:
         """Free the row of a pod. Its slot must already be -1."""

@@ -7,6 +7,7 @@ pages that have any of them.
 """
 
 from array import array
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -54,25 +55,27 @@ class PodStore:
         self._names[row] = pod.name
         self._nodes[row] = pod.node_name
         self._started[row] = pod.start_time
-        version = pod.resource_version
+        self._versions[row] = self._number(row, pod.resource_version)
+
+    def extend(self, pods: Sequence[Pod]) -> None:
+        """Add a row for each of some pods."""
+        first = len(self.uids)
+        self._like += map(self._shared, pods)
+        self.uids += [pod.uid for pod in pods]
+        self._names += [pod.name for pod in pods]
+        self._nodes += [pod.node_name for pod in pods]
+        self._started += [pod.start_time for pod in pods]
+        self._versions.extend([self._number(row, pod.resource_version) for row, pod in enumerate(pods, first)])
+
+    def _number(self, row: int, version: str) -> int:
+        """Return a version as a number. One that is none is stored beside the columns."""
         if version.isdecimal() and version.isascii() and version[0] != "0" and len(version) <= _LONGEST:
-            self._versions[row] = int(version)
-            return
-        self._versions[row] = _OTHER
+            return int(version)
         if version:
             self._other_versions[row] = version
         else:
             self._other_versions.pop(row, None)
-
-    def append(self, pod: Pod) -> int:
-        """Add a row for a pod, and return it."""
-        row = len(self.uids)
-        for column in (self.uids, self._names, self._nodes, self._started):
-            column.append("")
-        self._like.append(pod)
-        self._versions.append(_OTHER)
-        self[row] = pod
-        return row
+        return _OTHER
 
     def like(self, row: int) -> Pod:
         """Return the pod of a row without name, UID, node, start time and version. Pods of a controller share it."""

@@ -4,6 +4,7 @@ import json
 import logging
 import tracemalloc
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -407,7 +408,37 @@ def test_a_known_object_that_was_deleted_while_it_was_listed_is_dropped(reported
 def test_a_replacement_pauses_after_each_object_that_is_looked_at(reported: Reported) -> None:
     known = knowing(reported, A1, B1)
     seen = [reported.take() for _ in known.replace(listed((B1, C1), {}))]
-    assert seen == [[], [], [("Delete", A1)], [], [("Add", C1)]]  # first, each that is listed is noted
+    assert seen == [[], [], [("Delete", A1)], [], []]  # first, each that is listed is noted
+    assert reported.take() == [("Add", C1)]
+
+
+def test_new_objects_of_a_list_are_told_some_at_a_time_and_before_the_next_change(reported: Reported) -> None:
+    known = KnownObjects(reported)
+    many = [Namespace(f"n{number}", uid=f"u{number}", resource_version="1") for number in range(150)]
+    later = Namespace("n140", uid="u140", resource_version="2")
+    counts = [len(reported.events) for _ in known.replace(listed((*many, later), {}))]
+    assert {after - before for before, after in pairwise(counts)} == {0, 64}
+    assert reported.take() == [*(("Add", each) for each in many), ("Update", later)]
+    assert [*known] == [*many[:140], later, *many[141:]]
+
+
+def test_new_objects_that_could_not_all_be_told_are_new_again(reported: Reported) -> None:
+    known, reported.raise_at = KnownObjects(reported), "Add"
+    with pytest.raises(RuntimeError):
+        [*known.replace(listed((A1, B1), {}))]
+    assert not known
+    for _ in known.replace(listed((A1, B1), {})):
+        pass
+    assert reported.take() == [("Add", A1), ("Add", B1)]
+    assert len(known) == 2
+
+
+def test_new_objects_that_were_added_otherwise_are_not_told(reported: Reported) -> None:
+    known = KnownObjects(reported, lambda added: [each for each in added if each != B1])
+    for _ in known.replace(listed((A1, B1, C1), {})):
+        pass
+    assert reported.take() == [("Add", A1), ("Add", C1)]
+    assert [*known] == [A1, B1, C1]
 
 
 # Pods, which the mirror holds.
@@ -463,3 +494,16 @@ def test_a_list_that_goes_on_after_one_that_broke_off_drops_what_has_gone(is_app
     for _ in known.replace(listing):
         pass
     assert {each.uid for each in known} == {"b", "c"} == set(mirror.pods.rows)
+
+
+def test_of_a_name_that_a_first_list_has_twice_the_last_state_counts() -> None:
+    mirror, listing = ClusterMirror(), Listing(is_applied=True)
+    known = pods_in(mirror)
+    pending = Pod("u", "x", "p", resource_version="7")
+    for state in (pending, replace(pending, node_name="n", resource_version="8"), Pod("v", "x", "q", node_name="n")):
+        listing.add(state)
+    listing.remove(Pod("v", "x", "q"))
+    for _ in known.replace(listing):
+        pass
+    assert [*known] == [replace(pending, node_name="n", resource_version="8")]
+    assert set(mirror.pods.rows) == {"u"}

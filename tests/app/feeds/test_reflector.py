@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -15,7 +15,7 @@ from app.api_server.tls import ClusterAccess
 from app.feeds.freshness import ResourceState, SyncStatus
 from app.feeds.reflector import Watcher
 from app.objects.resources import RESOURCES
-from core.events import Action, ClusterEvent
+from core.events import Action, ClusterEvent, Object
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -46,10 +46,19 @@ class Faulty(MirrorOnly):
 
     def apply(self, event: ClusterEvent) -> None:
         """Take over one change, or raise."""
-        if (event.action, event.object.name) == self._at and self.raised < self._times:
+        self._raise_if_due(event.action, event.object.name)
+        super().apply(event)
+
+    def add(self, added: Sequence[Object]) -> Sequence[Object]:
+        """Take over the new objects of a list, or raise."""
+        for each in added:
+            self._raise_if_due("Add", each.name)
+        return super().add(added)
+
+    def _raise_if_due(self, action: Action, name: str) -> None:
+        if (action, name) == self._at and self.raised < self._times:
             self.raised += 1
             raise RuntimeError("a fault of ours")
-        super().apply(event)
 
 
 class Slow(MirrorOnly):

@@ -216,7 +216,10 @@ async def test_every_page_is_of_the_objects_that_are_followed(server: FakeApiSer
 
 @pytest.mark.usefixtures("_pages_of_two")
 @scenario(watch_list="off")
-async def test_a_list_that_changes_while_it_is_paged_is_the_state_of_one_moment(server: FakeApiServer) -> None:
+async def test_a_list_that_changes_while_it_is_paged_is_the_state_of_one_moment(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.feeds.reflector.ADDED_AT_ONCE", 2)
     seed(server)
     for number in range(5):
         create(server, make_pod(f"p{number}"))
@@ -227,7 +230,7 @@ async def test_a_list_that_changes_while_it_is_paged_is_the_state_of_one_moment(
         churn(server)
         server.delete(PODS, "p0", "default")
         recreate(server, make_pod("p4").on("n2"))
-        assert len(following.reflectors[Pod].known) == 2  # a first list is applied page by page
+        assert len(following.reflectors[Pod].known) == 2  # a first list is applied as it comes
         assert following.freshness.status() is SyncStatus.NOT_SYNCED
         slow.release()
         await following.until_equal()

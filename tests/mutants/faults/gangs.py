@@ -10,14 +10,14 @@ FAULTS: Final = (
     Fault(
         id="a-volume-for-two-members",
         breaks="Two members of a gang are given the same volume.",
-        old="    place_on(mirror, fork, profile, pod, found)\n",
-        new="    fork.place(pod, found)\n",
+        old="    return place_on(mirror, fork, profile, pod, found).node_name",
+        new="    return fork.place(pod, found).node_name",
         tests=("core/gangs/test_volumes.py",),
     ),
     Fault(
         id="reserved-volumes-are-taken-back-for-good",
         breaks="After a part of an attempt, the volumes of its members are free again.",
-        old="            elif isinstance(step, _Other) and step.changed is not None:\n",
+        old="            elif step.changed is not None:\n",
         new="            elif step is None:\n",
         tests=("core/gangs/test_volumes.py",),
     ),

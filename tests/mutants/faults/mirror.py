@@ -192,14 +192,35 @@ FAULTS: Final = (
     Fault(
         id="removed-pods-in-their-namespace",
         breaks="A pod that is gone counts as a sibling, and keeps an ordinal of a StatefulSet.",
-        old="for row in rows if self.rows.get(self.pods[row].uid) == row]",
+        old="for row in rows if self.rows.get(self.pods.uids[row]) == row]",
         new="for row in rows]",
     ),
     Fault(
         id="placed-pod-still-waits",
         breaks="The event that shows a pod of a gang bound reaches every plugin, and invalidates cached results.",
-        old="replace(pod, node_name=node_name, waiting=NOT_WAITING), self._placement.counting)",
-        new="replace(pod, node_name=node_name), self._placement.counting)",
+        old="replace(pod, node_name=name, waiting=NOT_WAITING), self._placement.counting)",
+        new="replace(pod, node_name=name), self._placement.counting)",
         tests=("core/mirror/test_what_if.py",),
+    ),
+    Fault(
+        id="pod-of-a-list-pending-still",
+        breaks="A pod that was pending when it was last seen, and runs in the next list, stays among the pending ones.",
+        old="uid in self.pods.rows or uid in self.pending or",
+        new="uid in self.pods.rows or",
+        tests=("test_adding_pods.py",),
+    ),
+    Fault(
+        id="pods-of-a-list-that-nobody-hears-of",
+        breaks="States that are derived from the mirror, and the cache, miss the pods that a relist adds.",
+        old="if PodChange in self._placement.listeners or len(",
+        new="if len(",
+        tests=("test_adding_pods.py",),
+    ),
+    Fault(
+        id="bulk-rows-beside-free-ones",
+        breaks="Rows of pods that are gone are never used again, if all pods come by lists.",
+        old="        if self.pods.has_free_rows:\n",
+        new="        if not pods:\n",
+        tests=("test_adding_pods.py",),
     ),
 )

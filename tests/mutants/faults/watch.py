@@ -65,8 +65,8 @@ FAULTS: Final = (
     Fault(
         id="deleted-during-a-sync",
         breaks="An object that was deleted while it was listed is in the mirror.",
-        old=" not in listing.removed:\n                self.put(stored)\n",
-        new=":\n                self.put(stored)\n",
+        old="for each in left if (each.uid or each.full_name) not in listing.removed)",
+        new="for each in left)",
         tests=("feeds/test_objects.py", "test_reflector_sync.py"),
     ),
     Fault(
@@ -323,5 +323,12 @@ FAULTS: Final = (
         old=" or len(text) > _MAX_BLOCK_BYTES:",
         new=":",
         tests=("feeds/test_stream.py",),
+    ),
+    Fault(
+        id="object-twice-among-the-new",
+        breaks="Of an object that a first list tells twice, the mirror keeps the first state.",
+        old="if key not in added and stored.name not in",
+        new="if stored.name not in",
+        tests=("feeds/test_objects.py",),
     ),
 )
