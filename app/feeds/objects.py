@@ -68,13 +68,19 @@ class KnownObjects:
     def __iter__(self) -> Iterator[Object]:
         return map(self.object_of, chain.from_iterable(map(dict.values, self._objects.values())))
 
-    def entry_of(self, stored: Object) -> Object | str:
-        """Return how a known object is stored here: as it is, unless it is elsewhere already."""
+    def entry_of(self, stored: Object, *, as_added: bool = False) -> Object | str:  # noqa: ARG002  # for KnownPods
+        """Return how a known object is stored here: as it is, unless it is elsewhere already.
+
+        `as_added`: the mirror has just added it as it is.
+        """
         return stored
 
     def object_of(self, entry: Object | str) -> Object:
         """Return the object of a result of `entry_of`."""
         return entry  # type: ignore[return-value]  # only KnownPods holds texts
+
+    def _entry(self, stored: Object) -> Object | str:
+        return self._objects.get(stored.namespace, {}).get(stored.name, stored)
 
     def _named(self, full_name: str) -> Object | None:
         namespace, _, name = full_name.rpartition("/")
@@ -152,7 +158,7 @@ class KnownObjects:
         new = listing.objects[listing.applied :]
         for _ in self._put_all(each for each in new if not isinstance(each, str)):
             pass
-        listing.objects[listing.applied :] = [each if isinstance(each, str) else self.entry_of(each) for each in new]
+        listing.objects[listing.applied :] = [each if isinstance(each, str) else self._entry(each) for each in new]
         listing.applied = len(listing.objects)
 
     def _put_all(self, objects: Iterable[Object]) -> Iterator[None]:
@@ -193,10 +199,13 @@ class KnownObjects:
         """Apply unknown objects, each of another name, and empty the dict."""
         if not added:
             return
-        for left in self._add([*added.values()]):
-            self._apply(ClusterEvent("Add", left))
+        left = self._add([*added.values()])
+        for each in left:
+            self._apply(ClusterEvent("Add", each))
+        applied = {*map(id, left)}
         for (namespace, name), stored in added.items():
-            self._objects.setdefault(namespace, {})[name] = self.entry_of(stored)
+            entry = self.entry_of(stored, as_added=id(stored) not in applied)
+            self._objects.setdefault(namespace, {})[name] = entry
         self._number += len(added)
         added.clear()
 
@@ -213,9 +222,10 @@ class KnownPods(KnownObjects):
         super().__init__(apply, add)
         self._get_pod = get_pod
 
-    def entry_of(self, stored: Object) -> Object | str:
+    def entry_of(self, stored: Object, *, as_added: bool = False) -> Object | str:
         """Return the UID of a pod if the mirror holds it in this state, else the pod."""
-        return stored.uid if stored.uid and self._get_pod(stored.uid) == stored else stored
+        is_mirrored = stored.uid and (as_added or self._get_pod(stored.uid) == stored)
+        return stored.uid if is_mirrored else stored
 
     def object_of(self, entry: Object | str) -> Object:
         """Return the pod of a result of `entry_of`."""
