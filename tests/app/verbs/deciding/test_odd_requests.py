@@ -191,7 +191,7 @@ async def test_a_pod_that_is_resized_in_place_gets_its_own_node_or_none(  # noqa
         else:
             assert chosen(response) == "n2"
         assert response["FailedNodes"] | response["FailedAndUnresolvableNodes"] == failed
-        assert scheduler.mirror.get_pod(pod["metadata"]["uid"]) is before
+        assert scheduler.mirror.get_pod(pod["metadata"]["uid"]) == before
         assert scheduler.mirror.assumed == {}
         assert scheduler.requested() == []
 
@@ -348,4 +348,4 @@ async def test_a_dry_run_is_answered_and_changes_nothing(server: FakeApiServer) 
         before = scheduler.mirror.get_pod(pod["metadata"]["uid"])
         response = await scheduler.ask("filter", pod, "n1", "n2", headers={"Kindred-Dry-Run": "true"})
         assert chosen(response.json())
-        assert scheduler.mirror.get_pod(pod["metadata"]["uid"]) is before
+        assert scheduler.mirror.get_pod(pod["metadata"]["uid"]) == before
