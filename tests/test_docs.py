@@ -43,6 +43,11 @@ def test_a_page_says_first_whom_it_is_for(page: Path) -> None:
     assert first.startswith("For ")
 
 
+@pytest.mark.parametrize("page", [*PAGES, Path("CHANGELOG.md")], ids=str)
+def test_no_line_of_a_merge_is_left(page: Path) -> None:
+    assert re.findall(r"^(?:<{7}|={7}|>{7})(?: .*)?$", page.read_text("utf-8"), re.MULTILINE) == []
+
+
 INSTALL = re.compile(r"(?:(?:pip|pipx|uv tool) install|uvx|pipx run) +(?:-\S+ +)*['\"]?([a-zA-Z][\w-]*)")
 """Matches the name of a distribution in an install command."""
 

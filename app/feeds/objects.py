@@ -201,13 +201,13 @@ class KnownObjects:
             return
         left = self._add([*added.values()])
         for each in left:
-            self._apply(ClusterEvent("Add", each))
-        applied = {*map(id, left)}
+            del added[each.namespace, each.name]
         for (namespace, name), stored in added.items():
-            entry = self.entry_of(stored, as_added=id(stored) not in applied)
-            self._objects.setdefault(namespace, {})[name] = entry
+            self._objects.setdefault(namespace, {})[name] = self.entry_of(stored, as_added=True)
         self._number += len(added)
         added.clear()
+        for each in left:
+            self.put(each)
 
 
 def _full_name(namespace: str, name: str) -> str:
@@ -344,7 +344,7 @@ class BulkLoads:
     closed since the last freeze, with their TLS buffers. Such a collection scans only objects that are newer than the
     last freeze. Before the first freeze, that would be the whole mirror, which had almost no garbage when measured.
 
-    If all of these loads failed, there is no freeze, because they left no objects.
+    If all of these loads failed, there is no freeze. What they left is frozen after one that succeeds.
     """
 
     def __init__(self) -> None:

@@ -3,7 +3,8 @@
 Source: k8s.io/client-go tools/cache/reflector.go (v1.34). The steps:
 
 1. A sync reads the whole state: by WatchList (a watch that begins with all objects, and continues as a watch), or page
-   by page if the server has no WatchList. Only a complete sync changes the mirror, and it applies only the differences.
+   by page if the server has no WatchList. While nothing is known, objects are applied as they come. Any other sync
+   changes the mirror only when it is complete, and applies only the differences.
 2. A watch follows, from the version of the sync or of the last event. After a normal end the next watch resumes there.
 3. After an error and a wait with backoff, the next watch resumes from the same version. A new sync is made only if the
    watch cannot continue. The server no longer has the version (410), or does not have it yet ("too large resource
@@ -167,16 +168,24 @@ class Reflector:
             await self._check_version()
         elif self._version:
             await self._watch()
-        elif self._uses_watch_list:
-            await self._watch_list()
         else:
-            await self._list()
+            await self._sync()
 
     @property
     def _uses_watch_list(self) -> bool:
         return self._has_watch_list and not self._list_next
 
     # Syncs.
+
+    async def _sync(self) -> None:
+        try:
+            await (self._watch_list() if self._uses_watch_list else self._list())
+        except MemoryPressureError:
+            if not self.state.synced:  # what it has applied would leave too little to the next one
+                for _ in self.known.replace(Listing()):
+                    if self._turns.over:
+                        await self._turns.checkpoint()
+            raise
 
     async def _watch_list(self) -> None:
         self._begin_sync()

@@ -433,12 +433,33 @@ def test_new_objects_that_could_not_all_be_told_are_new_again(reported: Reported
     assert len(known) == 2
 
 
+def test_a_new_object_that_was_told_before_another_could_not_be_is_dropped_once_it_has_gone() -> None:
+    mirror = ClusterMirror()
+
+    def apply(event: ClusterEvent) -> None:
+        if event.object.uid == "bad":
+            raise RuntimeError
+        mirror.apply(event)
+
+    known = KnownObjects(apply, mirror.add)
+    running, pending, bad = Pod("u", "x", "p", node_name="n"), Pod("v", "x", "q"), Pod("bad", "x", "r")
+    listing = Listing()
+    for each in (pending, bad, running):
+        listing.add(each)
+    with pytest.raises(RuntimeError):
+        [*known.replace(listing)]
+    assert len(known) == 2
+    for _ in known.replace(Listing()):
+        pass
+    assert (mirror.pod_count(), len(mirror.pending)) == (0, 0)
+
+
 def test_new_objects_that_were_added_otherwise_are_not_told(reported: Reported) -> None:
     known = KnownObjects(reported, lambda added: [each for each in added if each != B1])
     for _ in known.replace(listed((A1, B1, C1), {})):
         pass
     assert reported.take() == [("Add", A1), ("Add", C1)]
-    assert [*known] == [A1, B1, C1]
+    assert sorted(known, key=lambda each: each.name) == [A1, B1, C1]
 
 
 # Pods, which the mirror holds.

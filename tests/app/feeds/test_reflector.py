@@ -13,6 +13,7 @@ from app.api_server.client import ApiClient
 from app.api_server.credentials import Credentials
 from app.api_server.tls import ClusterAccess
 from app.feeds.freshness import ResourceState, SyncStatus
+from app.feeds.objects import Listing
 from app.feeds.reflector import Watcher
 from app.objects.resources import RESOURCES
 from core.events import Action, ClusterEvent, Object
@@ -351,6 +352,33 @@ async def test_a_sync_that_memory_gets_short_for_ends_and_says_how_much_there_wa
         await following.until_equal()
         assert memory.stored == SHORT
         assert (state.objects, state.wire_size() > 20 * 50) == (20, True)
+
+
+@scenario()
+async def test_what_a_first_sync_has_applied_leaves_the_memory_to_the_next_one(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.feeds.reflector.ADDED_AT_ONCE", 1)
+    monkeypatch.setattr("app.feeds.stream._LINES_AT_ONCE", 1)
+    for number in range(30):
+        create(server, make_pod(f"p{number}").on("n1"))
+    feed, listings = MirrorOnly(), list[Listing]()
+
+    def made(*, is_applied: bool = False) -> Listing:
+        listings.append(Listing(is_applied=is_applied))
+        return listings[-1]
+
+    def resident() -> int:
+        listed = sum(isinstance(each, Pod) for listing in listings for each in listing.objects)
+        return FREE + 2 * (len(feed.mirror.pods) + listed)
+
+    monkeypatch.setattr("app.feeds.reflector.Listing", made)
+    async with Following(server, Pod, feed=feed, resident=resident) as following:
+        await following.until(lambda: "MemoryPressure" in following.counts().failures, "refused")
+        for number in range(30):
+            server.delete(PODS, f"p{number}", "default")
+        create(server, make_pod("another").on("n1"))
+        await following.until_equal()
 
 
 @scenario()
