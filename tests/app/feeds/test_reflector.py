@@ -378,6 +378,7 @@ async def test_what_a_first_sync_has_applied_leaves_the_memory_to_the_next_one(
         for number in range(30):
             server.delete(PODS, f"p{number}", "default")
         create(server, make_pod("another").on("n1"))
+        await following.until(lambda: following.freshness.status() is SyncStatus.FRESH, "synced", 10.0)
         await following.until_equal()
 
 

@@ -331,4 +331,11 @@ FAULTS: Final = (
         new="if stored.name not in",
         tests=("feeds/test_objects.py",),
     ),
+    Fault(
+        id="part-of-a-first-sync-stays",
+        breaks="A first sync that lacks memory leaves the next ones without it, until a restart.",
+        old="            if not self.state.synced:  # what it has",
+        new="            if not self._syncs:  # what it has",
+        tests=("feeds/test_reflector.py",),
+    ),
 )
