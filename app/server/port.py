@@ -247,7 +247,8 @@ class Connection(asyncio.Protocol):
                 self._begin_head()
         if self._head is not None:
             self._read_head(self._head)
-        if self._read_paused and self.phase in _READING:
+        has_next = self.phase is Phase.FLUSHING and self._unread  # a request, whose turn is in another round
+        if self._read_paused and self.phase in _READING and not has_next:
             self.resume_reading()
 
     def _begin_head(self) -> None:

@@ -136,8 +136,9 @@ class VerbEndpoint:
 
     def reply(self, request: Request) -> Headers | Awaitable[Headers]:
         """Respond to a request whose turn has come, at once or later. Return the headers of the response."""
-        rejected = self._rejected(request)
+        rejected = None
         try:
+            rejected = self._rejected(request)
             response = self.verb.run(request) if rejected is None else self.verb.bypassed(request)
         except Exception as error:  # noqa: BLE001 - logged, and answered
             response = self._failed(error)

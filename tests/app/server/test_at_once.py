@@ -29,15 +29,16 @@ class Written(asyncio.Transport):
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
         self.text = b""
         self.closed = False
+        self.reads = True
 
     def write(self, data: Any) -> None:  # noqa: ANN401  # any bytes
         self.text += bytes(data)
 
     def pause_reading(self) -> None:
-        """Nobody writes on."""
+        self.reads = False
 
     def resume_reading(self) -> None:
-        """Somebody may write on."""
+        self.reads = True
 
     def is_closing(self) -> bool:
         return self.closed
@@ -162,6 +163,34 @@ def test_of_two_requests_in_one_piece_the_second_has_its_turn_in_another_round()
         assert written.text.count(EMPTY) == 1
         await rounds()
         assert written.text.count(EMPTY) == 2
+
+    run(story())
+
+
+@pytest.mark.parametrize("options", [(), ("Kindred-Cache: off",)], ids=["at-once", "by-asgi"])
+def test_no_more_is_read_until_the_requests_that_have_arrived_are_answered(options: tuple[str, ...]) -> None:
+    async def story() -> None:
+        connection, written = Port().connect()
+        connection.data_received(request("/preempt", b"{}", *options) * 3)
+        assert not written.reads
+        await rounds()
+        assert written.text.count(EMPTY) == 3
+        assert written.reads
+
+    run(story())
+
+
+def test_a_request_whose_state_cannot_be_judged_gets_a_response() -> None:
+    async def story() -> None:
+        port = Port()
+        connection, written = port.connect()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(port.state, "rejection", lambda: 1 / 0)
+            connection.data_received(WHOLE)
+        assert b"internal error: ZeroDivisionError" in written.text
+        connection.data_received(WHOLE)
+        await rounds()
+        assert written.text.endswith(EMPTY)
 
     run(story())
 

@@ -66,6 +66,13 @@ FAULTS: Final = (
         new="        elif False:\n            self._resume()\n",
     ),
     Fault(
+        id="requests-read-ahead-without-a-bound",
+        breaks="A client that writes requests without pause fills the memory.",
+        old=" and not has_next:",
+        new=":",
+        tests=("server/test_at_once.py",),
+    ),
+    Fault(
         id="option-not-read-at-once",
         breaks="A dry run that arrives whole is an ordinary request.",
         old="return not (self.closes or self.expects or options)",
