@@ -241,7 +241,7 @@ class CachedEvaluation:
         if entry.last_slots is not batch.slots or batch.unmirrored or not len(batch):
             entry.last_slots = batch.slots
             return None
-        ranker, ranking = self._cache.ranker(filters, scores), entry.ranking
+        ranker, ranking, spent = self._cache.ranker(filters, scores), entry.ranking, self.mirror.work.spent
         request = RankRequest(self, self.mirror, self._representative, batch)
         changed = None if ranking is None else ranker.refreshed(ranking, request)
         if changed is not None:
@@ -253,6 +253,8 @@ class CachedEvaluation:
         if ranking is None:
             return None
         best = ranker.best(ranking, request, changed)
+        if best is None:
+            self.mirror.work.spent = spent  # the caller evaluates all nodes, and is charged for that
         size = ranking.nbytes
         if size != ranking.counted_bytes:
             ranking.counted_bytes = size

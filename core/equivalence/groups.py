@@ -21,6 +21,8 @@ UNFIT: Final = -(2**31)
 """The total of a node that does not fit."""
 MAX_GROUPS: Final = 1024
 """More groups take as long as all nodes."""
+_GROUP_BYTES: Final = 300
+"""Size of a group without its nodes: about three traits, its number and its highest value."""
 _MOST_STORED: Final = 4
 _FEW: Final = 3
 """To look for the best nodes takes 10 us among 5,000, and 3 us for each that has changed."""
@@ -61,7 +63,8 @@ class Groups:
     @property
     def nbytes(self) -> int:
         """Approximate size in bytes. Half of the nodes may be the best ones."""
-        return self._ids.nbytes * (1 + _MOST_STORED // 2) + self._values.nbytes
+        of_nodes = self._ids.nbytes * (1 + _MOST_STORED // 2) + self._values.nbytes
+        return of_nodes + _GROUP_BYTES * len(self._group_of)
 
     def fill(self, values: Totals) -> None:
         """Compare all nodes by these values, which are kept: UNFIT for a node that does not fit."""
@@ -70,7 +73,7 @@ class Groups:
         np.maximum.at(self.tops, ids, values.astype(np.int64))  # of other types it takes 60 times as long
         fits = values != UNFIT
         self.nodes: Int64Array = np.bincount(ids[fits], minlength=size)
-        self._best: dict[tuple[tuple[int, int], ...], tuple[int, IntpArray]] = {}
+        self._best: dict[tuple[bytes, bytes], tuple[int, IntpArray]] = {}
         """Groups with their highest values -> the positions, and the number of moves until then."""
         self._moves = 0
         self._moved: deque[int] = deque(maxlen=_FEW)
@@ -107,16 +110,17 @@ class Groups:
 
         Those of the last few times are kept. Mostly one node has changed since then.
         """
-        tops = dict(zip(groups.tolist(), self.tops.take(groups).tolist(), strict=True))
-        key = (*tops.items(),)
+        tops = self.tops.take(groups)
+        key = groups.tobytes(), tops.tobytes()
         at, found = self._best.pop(key, (0, None))
         if found is None or self._moves - at > len(self._moved):
             needed = np.full(len(self._group_of), _NO_VALUE, self._values.dtype)
-            needed[groups] = self.tops.take(groups)
+            needed[groups] = tops
             found = (self._values == needed.take(self._ids)).nonzero()[0]
         else:
+            top_of = dict(zip(groups.tolist(), tops.tolist(), strict=True))
             for position in islice(reversed(self._moved), self._moves - at):
-                is_best = tops.get(self._ids.item(position)) == self._values.item(position)
+                is_best = top_of.get(self._ids.item(position)) == self._values.item(position)
                 found = _amended(found, position, is_best=is_best)
         self._best[key] = self._moves, found
         if len(self._best) > _MOST_STORED:

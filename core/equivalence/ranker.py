@@ -180,7 +180,7 @@ class Ranker:
         return changed
 
     def best(self, ranking: Ranking, request: RankRequest, changed: Changed | None) -> IntpArray | None:
-        """Return the positions of the best nodes by an up-to-date ranking, or None if no node fits.
+        """Return the positions of the best nodes by an up-to-date ranking. None: see `Evaluation.best`.
 
         `changed` is the result of `refreshed`. None: the ranking is new.
         """
@@ -198,7 +198,7 @@ class Ranker:
             groups, only_there = _grouped(request.batch, scoring), False
         if groups is None:
             ranking.has_too_many_groups = True
-            return self._best_of_all(ranking, request)
+            return None
         if not only_there:
             groups.fill(self._values(ranking))
         ranking.groups = groups

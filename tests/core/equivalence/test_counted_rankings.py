@@ -25,8 +25,8 @@ from core.scheduling_cycle import choose_nodes
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import node_of, pod_of
 from tests.core.equivalence.said_plugin import StatedPlugin, failing, when
-from tests.core.mirror.values import mirror_of, node, pod, replica_set, tell
-from tests.core.plugins.podtopologyspread.spreading import should
+from tests.core.mirror.values import mirror_of, node, pod, replica_set, selecting, tell
+from tests.core.plugins.podtopologyspread.spreading import must, should
 
 HOST: Final = "kubernetes.io/hostname"
 WEB: Final = labelled(app="web")
@@ -267,3 +267,28 @@ def test_soft_spread_constraints_choose_after_each_decision_as_if_all_were_score
             tell(cluster.mirror, "Update", _node(random.choice("abcdefg"), random.choice("xyz")))
         cluster.place(name, _web(f"{number}"))
         cluster.choice()
+
+
+def test_a_decision_without_groups_is_charged_for_its_work_once() -> None:
+    spread = tuple(should(HOST, 1, selecting(app=f"app-{number}")) for number in range(9))
+    cluster = _Cluster(replace(pod_of(_web("p")), spread=spread))
+    cluster.mirror.work.spent = 0
+    assert cluster.choice() == "abcd"
+    cluster.mirror.work.limit = cluster.mirror.work.spent
+    another = EquivalenceCache(cluster.mirror, cluster.profile.plugins)
+    cluster.cache = another
+    assert [cluster.choice() for _ in range(4)] == ["abcd"] * 4
+
+
+def test_a_pod_that_fits_no_more_is_charged_for_its_work_once() -> None:
+    spread = tuple(must(HOST, 1, selecting(app=f"app-{number}")) for number in range(9))
+    cluster = _Cluster(replace(pod_of(_web("p")), spread=spread))
+    spreading = PodTopologySpread()
+    cluster.profile = Profile((spreading, StatedPlugin("Other")), ((cluster.other, 1),))
+    cluster.cache = EquivalenceCache(cluster.mirror, cluster.profile.plugins)
+    assert [cluster.choice() for _ in range(3)] == ["abcd"] * 3
+    cluster.mirror.work.limit = cluster.mirror.work.spent
+    for name in "abcd":
+        cluster.place(name, make_pod(name).label("app", "app-1"))
+    tell(cluster.mirror, "Update", *[node_of(make_node(name).label("zone", "x")) for name in "abcd"])
+    assert cluster.choice() == ""

@@ -1,5 +1,6 @@
 """The best nodes of groups, held against a comparison of all nodes."""
 
+import tracemalloc
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
@@ -98,3 +99,19 @@ def test_more_groups_than_are_worth_it_are_none(step: int) -> None:
     groups.fill(np.zeros(MAX_GROUPS, np.int32))
     assert groups.move(0, 0, (step,)), "a group is left"
     assert not groups.move(0, 0, (-1,)), "one more"
+
+
+@pytest.mark.parametrize(("length", "number"), [(100, 20), (MAX_GROUPS, MAX_GROUPS), (5000, 330)])
+def test_the_size_is_about_what_groups_take(length: int, number: int) -> None:
+    traits = [[np.arange(length) % number * step] for step in (1, 1000)]
+    tracemalloc.start()
+    try:
+        groups = Groups.of(traits, length)
+        assert groups is not None
+        groups.fill(np.zeros(length, np.int32))
+        for fewer in range(4):
+            groups.best(np.arange(fewer, number))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / 2 < groups.nbytes < 2 * taken
