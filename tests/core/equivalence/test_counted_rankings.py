@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from core.equivalence.cache import EquivalenceCache
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import SUCCESS, Status, Versions
+from core.framework.interface import SUCCESS, Code, Status, Versions
 from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.kinds import Namespace
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import Pod, SpreadConstraint
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.profile import Profile
@@ -250,6 +250,14 @@ def test_all_nodes_are_judged_again_after_another_event_than_of_a_pod_that_a_rul
     assert stated.plugin.requested == [["a", "b", "c"], ["a", "b", "c"]]
 
 
+def test_what_changed_before_an_error_is_looked_at_after_it() -> None:
+    stated = _Stated()
+    stated.plugin.stated["b"], stated.plugin.raw["b"] = failing("broken", code=Code.ERROR), 4
+    assert stated.ask("q") is None
+    del stated.plugin.stated["b"]
+    assert stated.ask("r", on="c") == ["b"]
+
+
 @pytest.mark.parametrize("repels", [False, True])
 @pytest.mark.parametrize("seed", range(10))
 def test_soft_spread_constraints_choose_after_each_decision_as_if_all_were_scored_anew(
@@ -269,22 +277,53 @@ def test_soft_spread_constraints_choose_after_each_decision_as_if_all_were_score
         cluster.choice()
 
 
+def test_nodes_that_a_zone_repelled_fit_again_once_its_last_such_pod_is_gone() -> None:
+    cluster = _Cluster(_web("p"))
+    cluster.place("a", make_pod("db").required_anti_affinity(term("zone", WEB)))
+    assert [cluster.choice(), cluster.choice()] == ["cd", "cd"]
+    cluster.mirror.forget("default/db")
+    assert cluster.choice() == "abcd", "no filter is left that b failed"
+
+
+def _spreading(*constraints: SpreadConstraint) -> Pod:
+    return replace(pod_of(_web("p")), spread=constraints)
+
+
+def test_a_changed_node_without_the_hostname_is_still_not_scored() -> None:
+    cluster = _Cluster(_spreading(should(HOST)))
+    tell(cluster.mirror, "Add", node_of(make_node("e")))
+    assert [cluster.choice() for _ in range(3)] == ["abcd"] * 3
+    cluster.place("e", make_pod("db"))
+    assert cluster.choice() == "abcd"
+
+
+def test_nodes_that_are_not_scored_add_no_weight() -> None:
+    cluster = _Cluster(_spreading(should(HOST), should("zone")))
+    tell(cluster.mirror, "Add", *[node_of(make_node(name).label(HOST, name)) for name in "efghijkl"])
+    for number, name in enumerate("aabbccccccc"):
+        cluster.place(name, _web(f"{number}"))
+        cluster.choice()
+    assert cluster.choice() == "ab"
+
+
+def test_with_a_label_that_no_node_has_all_nodes_stay_alike() -> None:
+    cluster = _Cluster(_spreading(should(HOST), should("rack")))
+    cluster.place("a", _web("a"))
+    assert [cluster.choice(), cluster.choice()] == ["abcd", "abcd"]
+
+
 def test_a_decision_without_groups_is_charged_for_its_work_once() -> None:
-    spread = tuple(should(HOST, 1, selecting(app=f"app-{number}")) for number in range(9))
-    cluster = _Cluster(replace(pod_of(_web("p")), spread=spread))
+    cluster = _Cluster(_spreading(*[should(HOST, 1, selecting(app=f"app-{number}")) for number in range(9)]))
     cluster.mirror.work.spent = 0
     assert cluster.choice() == "abcd"
     cluster.mirror.work.limit = cluster.mirror.work.spent
-    another = EquivalenceCache(cluster.mirror, cluster.profile.plugins)
-    cluster.cache = another
+    cluster.cache = EquivalenceCache(cluster.mirror, cluster.profile.plugins)
     assert [cluster.choice() for _ in range(4)] == ["abcd"] * 4
 
 
 def test_a_pod_that_fits_no_more_is_charged_for_its_work_once() -> None:
-    spread = tuple(must(HOST, 1, selecting(app=f"app-{number}")) for number in range(9))
-    cluster = _Cluster(replace(pod_of(_web("p")), spread=spread))
-    spreading = PodTopologySpread()
-    cluster.profile = Profile((spreading, StatedPlugin("Other")), ((cluster.other, 1),))
+    cluster = _Cluster(_spreading(*[must(HOST, 1, selecting(app=f"app-{number}")) for number in range(9)]))
+    cluster.profile = Profile((PodTopologySpread(), StatedPlugin("Other")), ((cluster.other, 1),))
     cluster.cache = EquivalenceCache(cluster.mirror, cluster.profile.plugins)
     assert [cluster.choice() for _ in range(3)] == ["abcd"] * 3
     cluster.mirror.work.limit = cluster.mirror.work.spent
