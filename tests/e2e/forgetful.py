@@ -7,12 +7,12 @@ from core.objects.pod import Pod
 _assume = ClusterMirror.assume
 
 
-def _assume_alone(mirror: ClusterMirror, pod: Pod, node_name: str, now: float) -> Pod:
+def _assume_alone(mirror: ClusterMirror, pod: Pod, node_name: str, now: float, *, wait: float | None = None) -> Pod:
     """Count a pod, and forget the members of its group that are assumed."""
     known = mirror.assumed.items() if pod.in_scheduling_group else ()
     for uid in [uid for uid, each in known if each.pod.scheduling_group == pod.scheduling_group]:
         mirror.forget(uid)
-    return _assume(mirror, pod, node_name, now)
+    return _assume(mirror, pod, node_name, now, wait=wait)
 
 
 if __name__ == "__main__":
