@@ -22,6 +22,8 @@ from http import HTTPStatus
 from itertools import chain
 from typing import Final, TypeVar
 
+import msgspec
+
 from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
 from app.feeds.freshness import ResourceState
 from app.feeds.memory import UNLIMITED, MemoryPressureError, MemoryWatch
@@ -46,6 +48,7 @@ from app.feeds.stream import (
     status_of,
     watch_events,
 )
+from app.objects.decode_pod import WirePod
 from app.process.logs import one_line
 from core.events import Kind, Object
 
@@ -211,7 +214,7 @@ class Reflector:
                         elif event.type == "DELETED":
                             listing.remove(self._readable(event, self._reader.read(event.object)))
                         else:
-                            found = self._reader.read_unless_known(event.object, self.known)
+                            found = self._read(event.object, listing)
                             self._collect(listing, self._readable(event, found))
                     self._admit(listing)
         except TimeoutError:
@@ -251,11 +254,16 @@ class Reflector:
 
     async def _gather(self, page: ListPage, listing: Listing) -> None:
         for item in page.items:
-            self._collect(listing, self._reader.read_unless_known(item, self.known))
+            self._collect(listing, self._read(item, listing))
             if self._turns.over:
                 self._admit(listing)
                 await self._turns.checkpoint()
         self._admit(listing)
+
+    def _read(self, raw: msgspec.Raw | WirePod, listing: Listing) -> Object | Unreadable | str:
+        if listing.is_applied:  # no object is listed twice, unless it has changed
+            return self._reader.read(raw)
+        return self._reader.read_unless_known(raw, self.known)
 
     def _collect(self, listing: Listing, found: Object | Unreadable | str) -> None:
         listing.add(found)
