@@ -17,7 +17,8 @@ from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.explain.known_pods import placed_pods
 from app.feeds.freshness import ResourceState
-from app.feeds.objects import ObjectReader, Unreadable
+from app.feeds.known_objects import Unreadable
+from app.feeds.objects import ObjectReader
 from app.feeds.stream import pages_of
 from app.objects.decode import DecodeError
 from app.objects.resources import Resource

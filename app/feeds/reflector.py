@@ -16,7 +16,7 @@ Meanwhile the mirror keeps its objects, and `ResourceState` has its freshness.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, closing
 from http import HTTPStatus
 from itertools import chain
@@ -26,9 +26,10 @@ import msgspec
 
 from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
 from app.feeds.freshness import ResourceState
+from app.feeds.known_objects import ADDED_AT_ONCE, Listing, Unreadable
 from app.feeds.memory import UNLIMITED, MemoryPressureError, MemoryWatch
-from app.feeds.objects import ADDED_AT_ONCE, Listing, MirrorFeed, ObjectReader, Unreadable
-from app.feeds.retry import OUTSIDE_ERRORS, Retries, Retry, Timing
+from app.feeds.objects import MirrorFeed, ObjectReader
+from app.feeds.retry import OUTSIDE_ERRORS, Retries, Retry
 from app.feeds.stream import (
     FOLLOWING,
     LOADING,
@@ -50,7 +51,7 @@ from app.feeds.stream import (
 )
 from app.objects.decode_pod import WirePod
 from app.process.logs import one_line
-from core.events import Kind, Object
+from core.events import Object
 
 log = logging.getLogger(__name__)
 Received = TypeVar("Received", bound=Object | Unreadable | str)
@@ -439,41 +440,3 @@ class Reflector:
     def _relist(self, reason: str) -> None:
         self._version = ""
         self.state.relists[reason] += 1
-
-
-class Watcher:
-    """Feeds the objects of several resources of a cluster to one feed."""
-
-    def __init__(
-        self,
-        client: ApiClient,
-        states: Sequence[ResourceState],
-        feed: MirrorFeed,
-        timing: Timing,
-        memory: MemoryWatch = UNLIMITED,
-    ) -> None:
-        """Make one reflector for each state. Their changes go to `feed`, between two requests."""
-        self._client = client
-        self._retries = retries = Retries(client, timing)
-        self.reflectors = [Reflector(state, client, feed, retries, memory) for state in states]
-
-    async def catch_up(self, kind: Kind, write: Callable[[], Awaitable[str]] | None) -> None:
-        """Return when the mirror has all changes of a kind up to now. Raises LookupError for an unwatched kind.
-
-        `write` changes an object of this kind, see `Reflector.shows`. Without it, or without its event, by a sync.
-        """
-        reflector = next((each for each in self.reflectors if each.state.resource.kind is kind), None)
-        if reflector is None:
-            raise LookupError(f"{kind.__name__}s are not watched")
-        if write is None or not await reflector.shows(write):
-            await reflector.resync()
-
-    async def run(self) -> None:
-        """Follow the server until cancelled."""
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._retries.probe(), name="probe of the API server")
-                for reflector in self.reflectors:
-                    tasks.create_task(reflector.run(), name=f"reflector {reflector.state.plural}")
-        finally:
-            await self._client.close()

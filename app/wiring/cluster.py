@@ -15,10 +15,10 @@ from app.feeds.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from app.feeds.memory import MemoryWatch, memory_limit
 from app.feeds.objects import MirrorFeed
 from app.feeds.prometheus import Prometheus, prometheus_client
-from app.feeds.reflector import Watcher
 from app.feeds.release import ReleaseTracker, ServerRelease
 from app.feeds.retry import Timing
 from app.feeds.usage_feed import Apply, MetricsApi, UsageFeed, UsageSource
+from app.feeds.watcher import Watcher
 from app.objects.resources import RESOURCES
 from app.server.process import Background
 from app.settings.limits import Limits

@@ -15,8 +15,8 @@ import pytest
 
 from app.api_server.client import ApiError, ConnectionFailedError, StatusError
 from app.feeds.freshness import ResourceState
-from app.feeds.reflector import Watcher
 from app.feeds.retry import Timing
+from app.feeds.watcher import Watcher
 from app.objects.resources import RESOURCES
 from tests.app.feeds.following import MirrorOnly
 from tests.app.feeds.simulated_server import Ending, SimulatedServer

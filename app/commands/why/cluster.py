@@ -13,7 +13,8 @@ from app.api_server.client import ApiClient, StatusError
 from app.commands.dump import Cluster
 from app.commands.output import print_line
 from app.feeds.freshness import Freshness, ResourceState
-from app.feeds.objects import BulkLoads, ObjectReader, Unreadable
+from app.feeds.known_objects import Unreadable
+from app.feeds.objects import BulkLoads, ObjectReader
 from app.feeds.release import ReleaseTracker, fetch_version
 from app.feeds.stream import pages_of
 from app.objects.decode import DecodeError

@@ -22,8 +22,8 @@ from app.api_server.tls import ClusterAccess
 from app.feeds.freshness import Freshness, ResourceState, SyncStatus
 from app.feeds.memory import UNLIMITED, MemoryLimit, MemoryWatch
 from app.feeds.objects import MirrorFeed
-from app.feeds.reflector import Watcher
 from app.feeds.retry import Timing
+from app.feeds.watcher import Watcher
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
 from core.events import ClusterEvent, Kind, Object

@@ -13,8 +13,8 @@ from app.api_server.client import ApiClient
 from app.api_server.credentials import Credentials
 from app.api_server.tls import ClusterAccess
 from app.feeds.freshness import ResourceState, SyncStatus
-from app.feeds.objects import Listing
-from app.feeds.reflector import Watcher
+from app.feeds.known_objects import Listing
+from app.feeds.watcher import Watcher
 from app.objects.resources import RESOURCES
 from core.events import Action, ClusterEvent, Object
 from core.objects.kinds import Namespace
