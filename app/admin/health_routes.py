@@ -123,7 +123,7 @@ def _readiness(state: ResourceState, freshness: Freshness) -> ResourceReadiness:
 
 
 _SCRAPES_EVERY: Final = 0.05
-"""Seconds from one text of the metrics to the next one, which takes 2 ms: at most 4 % of a CPU, whoever scrapes."""
+"""Seconds between two texts of the metrics. One takes 2 ms to make, so scrapes take at most 4 % of a CPU."""
 
 
 def metrics_router(metrics: Metrics, work: LongWork) -> APIRouter:

@@ -1,8 +1,8 @@
 """`POST /what-if/...` of the admin port: what would happen, asked of the cluster that the service mirrors.
 
 A question ends with its caller: when they disconnect, and when the service ends, the process that looks for the answer
-is killed. Whoever has asked with a key of their own sees by it how far the question is. A status and a plain JSON body
-follow only at the end, so the share done cannot be in the response itself.
+is killed. A caller who asks with a key gets with it, by another request, how far the question is. The response cannot
+say it, because its status is known only at the end.
 """
 
 import asyncio

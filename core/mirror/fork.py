@@ -164,6 +164,11 @@ class Fork:
         """The pods of all `place` steps with their nodes, in order, including pods that a later step has removed."""
         return [self._pods[step.row] for step in self._steps if isinstance(step, _Placed)]
 
+    @property
+    def filled(self) -> frozenset[str]:
+        """The names of the nodes of these pods."""
+        return frozenset(self._pods.nodes[step.row] for step in self._steps if isinstance(step, _Placed))
+
     def commit(self) -> list[Pod]:
         """Add the placed pods to their NodeInfos, undo changes of objects, and forget the steps.
 

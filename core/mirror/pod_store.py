@@ -22,7 +22,7 @@ _OTHER: Final = -1
 class PodStore:
     """Pods by row. A row whose pod is no longer needed keeps it until it gets another one."""
 
-    __slots__ = ("_like", "_names", "_nodes", "_of_labels", "_other_versions", "_started", "_versions", "uids")
+    __slots__ = ("_like", "_names", "_of_labels", "_other_versions", "_started", "_versions", "nodes", "uids")
 
     def __init__(self) -> None:
         self.uids: list[str] = []
@@ -30,7 +30,8 @@ class PodStore:
         self._like: list[Pod] = []  # row -> the pod without what the other columns have
         self._of_labels: dict[int, Pod] = {}  # id of the labels -> the last one with them, which keeps them alive
         self._names: list[str] = []
-        self._nodes: list[str] = []
+        self.nodes: list[str] = []
+        """Row -> name of the node."""
         self._started: list[str] = []
         self._versions = array("q")  # a text takes 60 bytes
         self._other_versions: dict[int, str] = {}  # row -> a version that is no number
@@ -44,7 +45,7 @@ class PodStore:
             self._like[row],
             uid=self.uids[row],
             name=self._names[row],
-            node_name=self._nodes[row],
+            node_name=self.nodes[row],
             start_time=self._started[row],
             resource_version=self._other_versions.get(row, "") if version == _OTHER else str(version),
         )
@@ -53,7 +54,7 @@ class PodStore:
         self._like[row] = self._shared(pod)
         self.uids[row] = pod.uid
         self._names[row] = pod.name
-        self._nodes[row] = pod.node_name
+        self.nodes[row] = pod.node_name
         self._started[row] = pod.start_time
         self._versions[row] = self._number(row, pod.resource_version)
 
@@ -63,7 +64,7 @@ class PodStore:
         self._like += map(self._shared, pods)
         self.uids += [pod.uid for pod in pods]
         self._names += [pod.name for pod in pods]
-        self._nodes += [pod.node_name for pod in pods]
+        self.nodes += [pod.node_name for pod in pods]
         self._started += [pod.start_time for pod in pods]
         self._versions.extend([self._number(row, pod.resource_version) for row, pod in enumerate(pods, first)])
 

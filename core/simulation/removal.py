@@ -326,7 +326,7 @@ def _together(basis: Basis, names: Sequence[str], tries: int, failures: int) -> 
                 over = placed_elsewhere(basis, fork, leaving, [*taken, name], FIRST)
             if over is None:
                 taken.append(name)
-                charged, filled, left = charged_here, frozenset(pod.node_name for pod in fork.placed), failures
+                charged, filled, left = charged_here, fork.filled, failures
             else:
                 fork.revert_to(savepoint)
                 left -= 1

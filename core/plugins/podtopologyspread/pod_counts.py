@@ -25,7 +25,8 @@ MAX_POD_COUNTERS: Final = 2048
 """How many counters are kept. One costs about 8 KB if it counts pods on 50 nodes, and 113 KB on 5,000."""
 MAX_BYTES: Final = 16 * 2**20
 """Approximate size limit of the kept counters. Each counts with its size when it was made."""
-_COUNTER_BYTES: Final = 2700
+_COUNTER_BYTES: Final = 5_000
+"""Size of a counter with its last changes, of which each takes 90 bytes."""
 _REMEMBERED: Final = 32
 """How many of the last changes a counter tells."""
 _NODE_BYTES: Final = 100

@@ -94,7 +94,7 @@ def test_the_servers_name_is_the_one_of_the_configuration(setting: Setting) -> N
 
 
 def taking(taken: asyncio.Event) -> Callable[[ApiClient, ApiServer], Awaitable[list[bytes]]]:
-    """Return what takes a stream chunk by chunk, and tells of each one."""
+    """Return a function that reads a stream. It sets the event after each chunk, and returns all of them."""
 
     async def exchange(client: ApiClient, _: ApiServer) -> list[bytes]:
         reported: list[bytes] = []

@@ -351,7 +351,7 @@ async def test_a_sync_that_memory_gets_short_for_ends_and_says_how_much_there_wa
         # What that sync held is free within the process, which the system is not told: the next one may use it.
         await following.until_equal()
         assert memory.stored == SHORT
-        assert (state.objects, state.wire_size() > 20 * 50) == (20, True)
+        assert (state.objects, state.read_objects > 20, state.wire_size() > 20 * 50) == (20, True, True)
 
 
 @scenario()

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -84,6 +85,11 @@ async def rounds() -> None:
     """Let the loop do all that it has to do."""
     for _ in range(10):
         await asyncio.sleep(0)
+
+
+async def when(ready: asyncio.Event, _: Body) -> VerbResponse:
+    await ready.wait()
+    return VerbResponse(EMPTY)
 
 
 @pytest.mark.parametrize("times", [1, 2], ids=["an-unknown-head", "a-known-head"])
@@ -208,12 +214,7 @@ def test_a_request_beyond_the_bytes_of_all_requests_is_shed() -> None:
 def test_a_response_that_comes_later_counts_until_then() -> None:
     async def story() -> None:
         ready = asyncio.Event()
-
-        async def later(_: Body) -> VerbResponse:
-            await ready.wait()
-            return VerbResponse(EMPTY)
-
-        port = Port(later)
+        port = Port(partial(when, ready))
         connection, written = port.connect()
         connection.data_received(WHOLE + WHOLE)
         await rounds()
@@ -256,12 +257,7 @@ def test_a_replica_that_drains_closes_the_connection_behind_the_response() -> No
 def test_a_client_that_leaves_before_its_response_leaves_nothing_behind() -> None:
     async def story() -> None:
         ready = asyncio.Event()
-
-        async def later(_: Body) -> VerbResponse:
-            await ready.wait()
-            return VerbResponse(EMPTY)
-
-        port = Port(later)
+        port = Port(partial(when, ready))
         connection, written = port.connect()
         connection.data_received(WHOLE)
         await rounds()

@@ -238,8 +238,8 @@ FAULTS: Final = (
     Fault(
         id="budgets-of-each-node-alone",
         breaks="Two nodes go together though a budget lets only the pod of one of them go.",
-        old="charged, filled, left = charged_here, frozenset(",
-        new="charged, filled, left = Counter(), frozenset(",
+        old="charged, filled, left = charged_here, fork.filled",
+        new="charged, filled, left = Counter(), fork.filled",
     ),
     Fault(
         id="nomination-ignored",
