@@ -107,7 +107,7 @@ class EquivalenceCache:
         self._classifier = Classifier(plugins, options.mode)
         self._entries: OrderedDict[ClassKey, ClassEntry] = OrderedDict()
         self._of_objects: dict[tuple[int, ...], ClassEntry] = {}
-        """The ids of the fields of a class's last pod -> the class, which keeps these fields."""
+        """The ids of the parts of a class's last pod -> the class, which keeps these parts."""
         self._evicted: OrderedDict[int, None] = OrderedDict()  # hashes of the classes that were evicted last
         self._shadow_share = options.shadow_share
         self._due = 0.0  # sum of the shares since the last checked request: these are at even distances
@@ -203,22 +203,22 @@ class EquivalenceCache:
     def _entry(self, pod: Pod) -> ClassEntry | None:
         """Return the class of a pod, which is made if it is new. None: the pod has no class.
 
-        The pods of a controller mostly have their fields in common, as the same objects. Then none is hashed, and what
+        The pods of a controller mostly have their parts in common, as the same objects. Then none is hashed, and what
         they refer to is looked up again only after a change of anything but a pod. Each takes 3 us.
         """
-        read, others_at = self._classifier.read(pod), self.validities.others_at
-        objects = tuple(map(id, read))
+        parts, others_at = self._classifier.parts(pod), self.validities.others_at
+        objects = tuple(map(id, parts))
         entry = self._of_objects.get(objects)
         if entry is None or entry.bound_at != others_at:
             bound = self._classifier.bound(self._mirror, pod)
             if entry is None or entry.key.bound != bound:
-                key = self._classifier.key_of(read, bound)
+                key = self._classifier.key_of(pod, bound)
                 if key is None:
                     return None
                 entry = self._entries.get(key) or self._added(key, pod)
                 if entry.in_cache:
                     self._of_objects.pop(entry.objects, None)
-                    entry.read, entry.objects = read, objects
+                    entry.parts, entry.objects = parts, objects
                     self._of_objects[objects] = entry
             entry.bound_at = others_at if self._classifier.binds_alike(bound) else NEVER
         if entry.in_cache:

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.equivalence.classes import NOT_STORED, ClassEntry, Unfit
-from core.equivalence.ranker import PASSED, RankRequest
+from core.equivalence.classes import ClassEntry
+from core.equivalence.ranker import RankRequest
 from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Row, cacheable_codes, counters_unchanged
+from core.equivalence.unfit import NOT_STORED, Judge, Unfit
 from core.equivalence.validity import NEVER, Validities, Validity
-from core.framework.evaluation import FreshEvaluation, everywhere, first_failures
-from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Code, Status, Verdicts, Versions
+from core.framework.evaluation import everywhere, first_failures, run_filter, run_score
+from core.framework.interface import AnyFilter, AnyScore, Code, Status, Verdicts, Versions
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
@@ -38,11 +39,11 @@ class CachedEvaluation:
         self._validities = validities
         self._cache = cache
         self._representative = entry.representative
-        self._fresh = FreshEvaluation(mirror, entry.representative)
         self._prepared: dict[Row, Prepared] = {}  # results of plugins that ran before the look-up in their rows
         self._prepared_at = NEVER
         self._hits = 0
         self._misses = 0
+        mirror.work.spent = 0
 
     @property
     def source(self) -> str:
@@ -65,11 +66,16 @@ class CachedEvaluation:
         """
         if len(filters) == 1:
             return self.verdicts(filters[0], batch) or first_failures((), batch, self.verdicts)
-        entry, now, unfit = self._entry, self._validities.now, self._entry.unfit
-        if unfit is not None and unfit.slots is batch.slots and self._stays(unfit, batch):
-            unfit.at = now
-            self._hit(len(batch) * len(filters))
-            return unfit.verdicts
+        entry, unfit, work = self._entry, self._entry.unfit, self.mirror.work
+        if unfit is not None and unfit.slots is batch.slots:
+            spent = work.spent
+            again = unfit.cells_again(self.mirror, self._representative, batch, self._validities)
+            if again is not None:
+                if again:
+                    self._miss(Miss.NODE_CHANGED, again)
+                self._hit(len(unfit.slots) * len(filters) - again)
+                return unfit.verdicts
+            work.spent = spent  # all is evaluated again, and charged then
         entry.unfit = None
         chain = entry.chain_row()
         cells = self._chain_cells(chain, filters, batch)
@@ -86,14 +92,14 @@ class CachedEvaluation:
             verdicts = Verdicts(found, chain.statuses)
         if len(batch) and verdicts.codes.all():
             # A class that is refused again may be so for long.
-            entry.unfit = Unfit(now, batch.slots, verdicts) if is_complete else NOT_STORED
+            entry.unfit = Unfit(self._validities.now, batch.slots, verdicts) if is_complete else NOT_STORED
             if is_complete and unfit is not None:
                 self._note_first_failing(entry.unfit, filters, batch)
             self._cache.update_size(entry)
         return verdicts
 
     def _note_first_failing(self, unfit: Unfit, filters: Sequence[AnyFilter], batch: NodeBatch) -> None:
-        """Note which filter is the first that fails, by node, unless it is a PreFilter or may depend on counters."""
+        """Note which filter is the first that fails, by node, unless it is a PreFilter."""
         first = np.full(len(batch), -1, np.int8)
         for place, plugin in enumerate(filters):
             verdicts = self.verdicts(plugin, batch)
@@ -102,41 +108,15 @@ class CachedEvaluation:
             if verdicts is not None:
                 first[(verdicts.codes > 0) & (first < 0)] = place
         last, of = int(first.max()), self._validities.of
-        judging = [(place, each, of[each.name]) for place, each in enumerate(filters) if place <= last]
-        if not any(validity.reads_counters for _, _, validity in judging):
-            unfit.first, unfit.judging = first, judging
-            # Where each node fails before, only a PreFilter matters, because it rejects all.
-            later = [each for each in filters[last + 1 :] if each.pre_filter_rejects]
-            unfit.rejecting = [each for each in later if of[each.name].reads_counters]
-
-    def _stays(self, unfit: Unfit, batch: NodeBatch) -> bool:
-        """Return whether verdicts on nodes that do not fit are the same after what has changed since then.
-
-        Only the changed nodes are judged again, and only by filters up to the one that fails there first.
-        """
-        validities, at, first = self._validities, unfit.at, unfit.first
-        if at == validities.now:
-            return True
-        slots = validities.slots_since(at)
-        if slots is None or first is None or validities.all_at > at:
-            return False
-        for place, plugin, validity in unfit.judging:
-            if validity.last_at > at:
-                there = [position for position in batch.positions_of(slots) if place <= first.item(position)]
-                expected = [unfit.verdicts.status(each) if place == first.item(each) else SUCCESS for each in there]
-                if there and not self._judges(plugin, batch.part(np.array(there)), expected):
-                    return False
-        return not any(map(self._rejects_all, unfit.rejecting))
-
-    def _rejects_all(self, plugin: AnyFilter) -> bool:
-        status, state = plugin.pre_filter(self.mirror, self._representative)
-        return state is None and status.code not in PASSED
-
-    def _judges(self, plugin: AnyFilter, part: NodeBatch, expected: Sequence[Status]) -> bool:
-        """Return whether a filter gives each of these nodes the expected status."""
-        self._miss(Miss.NODE_CHANGED, len(part))
-        verdicts = self._fresh.verdicts(plugin, part)
-        return [SUCCESS if verdicts is None else verdicts.status(at) for at in range(len(part))] == expected
+        rows = [self._entry.filter_row(each) for each in filters[: last + 1]]
+        unfit.first = first
+        unfit.judging = [
+            Judge(place, row.plugin, of[row.plugin.name], row.versions if row.outcome is None else None)
+            for place, row in enumerate(rows)
+        ]
+        # Where each node fails before, only a PreFilter matters, because it rejects all.
+        later = [each for each in filters[last + 1 :] if each.pre_filter_rejects]
+        unfit.rejecting = [each for each in later if of[each.name].reads_counters]
 
     def _complete(
         self, chain: Row, cells: Cells, filters: Sequence[AnyFilter], batch: NodeBatch, found: Integers
@@ -170,7 +150,7 @@ class CachedEvaluation:
         known = self._cached(row, part) if validity.last_at <= row.as_of else None
         if known is None:
             self._miss(Miss.NODE_CHANGED, len(part))
-            return self._fresh.verdicts(plugin, part)
+            return run_filter(plugin, self.mirror, self._representative, part)
         return everywhere(known, part) if isinstance(known, Status) else Verdicts(known, row.statuses)
 
     def _chain_cells(self, chain: Row, filters: Sequence[AnyFilter], batch: NodeBatch) -> Cells | None:
@@ -224,7 +204,7 @@ class CachedEvaluation:
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Return the raw scores of the class's row. Missing scores are evaluated and stored."""
         if not plugin.scores_alone:
-            return self._fresh.raw_scores(plugin, batch)
+            return run_score(plugin, self.mirror, self._representative, batch)
         found = self._look_up(self._entry.score_row(plugin), batch)
         return None if isinstance(found, Status) else found.astype(np.int64, copy=False)
 

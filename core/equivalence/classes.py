@@ -4,23 +4,24 @@ Source: the equivalence class design ("same controller = same class"), corrected
 controller can differ (kubernetes issue 56265, PR 58555). So the fields are part of the class, too.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
 
 from core.equivalence.ranking import NO_SLOTS, Ranking
-from core.equivalence.rows import STATUS_BYTES, FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
-from core.equivalence.validity import NEVER, Validities, Validity
-from core.framework.interface import MAX_REASONS, AnyFilter, AnyScore, Code, Plugin, Status, Verdicts
+from core.equivalence.rows import FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
+from core.equivalence.validity import NEVER, Validities
+from core.framework.interface import AnyFilter, AnyScore, Code, Plugin, Status
 from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
-from core.mirror.topology import IntpArray
 from core.objects.pod import Demand, Pod, PodClaim
+
+if TYPE_CHECKING:
+    from core.equivalence.unfit import Unfit
 
 Mode: TypeAlias = Literal["controller", "spec"]
 
@@ -69,16 +70,14 @@ class Classifier:
         self._reads_volumes = "volumes" in declared
         self._knowing = [each for each in self._plugins if type(each).knows_each is not Plugin.knows_each]
         self._read = attrgetter(*self.fields, "controller")  # at least two fields, so that it returns a tuple
+        parts = dict.fromkeys(_DEMAND[:-1] if field.startswith(_DEMAND) else field for field in self.fields)
+        self.parts: Final[Callable[[Pod], tuple[Any, ...]]] = attrgetter(*parts, "controller")
+        """Pod -> the objects with its declared fields, and its controller. They are mostly those of other pods, too."""
         self._mappings = [at for at, field in enumerate(self.fields) if isinstance(attrgetter(field)(_BLANK), Mapping)]
 
     def key(self, mirror: ClusterMirror, pod: Pod) -> ClassKey | None:
         """Return the class of a pod, or None if it has no class and is evaluated afresh."""
-        return self.key_of(self.read(pod), self.bound(mirror, pod))
-
-    def read(self, pod: Pod) -> tuple[Any, ...]:
-        """Return the declared fields of a pod, and its controller. They are mostly the objects that other pods have."""
-        fields: tuple[Any, ...] = self._read(pod)
-        return fields
+        return self.key_of(pod, self.bound(mirror, pod))
 
     def bound(self, mirror: ClusterMirror, pod: Pod) -> tuple[Hashable, ...]:
         """Return what the fields of a pod refer to, after the UID and the name of a pod that has a class of its own."""
@@ -88,9 +87,9 @@ class Classifier:
         """Return whether all pods with the same fields have this result of `bound`."""
         return bound[0] is None and not self._knowing
 
-    def key_of(self, read: tuple[Any, ...], bound: tuple[Hashable, ...]) -> ClassKey | None:
-        """Return the class by the results of `read` and `bound`, or None, see `key`."""
-        *fields, controller = read
+    def key_of(self, pod: Pod, bound: tuple[Hashable, ...]) -> ClassKey | None:
+        """Return the class by the result of `bound`, or None, see `key`."""
+        *fields, controller = self._read(pod)
         owner = ""
         if self._mode == "controller":
             if controller is None:
@@ -145,34 +144,6 @@ KEY_FACTOR: Final = 8
 other objects than those of the first. The text may have a megabyte."""
 
 
-Places: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int8]]
-"""Places in the list of filters."""
-
-
-class Unfit(msgspec.Struct, gc=False):
-    """The verdicts on nodes of which none fits, at a time of the cache."""
-
-    at: int
-    slots: IntpArray
-    verdicts: Verdicts
-    first: Places | None = None
-    """Place of the first filter that fails, by node. None: not known."""
-    judging: Sequence[tuple[int, AnyFilter, Validity]] = ()
-    """The filters up to the last of these places."""
-    rejecting: Sequence[AnyFilter] = ()
-    """The later ones whose PreFilter may reject all nodes after a change of counters."""
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate size in bytes, with the text and the response that a refusal makes of the verdicts."""
-        of_text = STATUS_BYTES * min(len(self.verdicts.statuses), MAX_REASONS)
-        return self.verdicts.codes.nbytes + (0 if self.first is None else self.first.nbytes) + of_text
-
-
-NOT_STORED: Final = Unfit(NEVER, NO_SLOTS, Verdicts(NO_SLOTS, ()))
-"""No node fits, and the verdicts are not all in the chain."""
-
-
 class ClassEntry:
     """The rows of one class: by plugin, verdicts and raw scores separately."""
 
@@ -193,9 +164,9 @@ class ClassEntry:
         "misses",
         "nbytes",
         "objects",
+        "parts",
         "questions",
         "ranking",
-        "read",
         "representative",
         "requested_at",
         "scores",
@@ -210,7 +181,7 @@ class ClassEntry:
         self._own_bytes = ENTRY_BYTES + KEY_FACTOR * max(0, len(key_text(key)) - SHORT_KEY)
         self.first_pod = first_pod.full_name
         self.representative = representative
-        self.read: tuple[Any, ...] = ()  # of its last pod, see Classifier.read
+        self.parts: tuple[Any, ...] = ()  # of its last pod, see Classifier.parts
         self.objects: tuple[int, ...] = ()  # their ids
         self.bound_at = NEVER  # time of the last change of anything but a pod when `bound` was looked up
         self.miss = Miss.NEW_CLASS

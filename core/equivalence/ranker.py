@@ -16,14 +16,13 @@ from core.equivalence.groups import UNFIT, Groups, Totals
 from core.equivalence.ranking import LastResult, Ranking
 from core.equivalence.validity import Validities, Validity
 from core.framework.evaluation import Evaluation
-from core.framework.interface import AnyFilter, AnyScore, Code
+from core.framework.interface import PASSED, SUCCESS, AnyFilter, AnyScore
 from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.pod import Pod
 
-PASSED: Final = (Code.SUCCESS, Code.SKIP)
 Scores: TypeAlias = Sequence[tuple[AnyScore, int]]
 """Plugins with their weights."""
 
@@ -55,9 +54,9 @@ class Changed(msgspec.Struct, frozen=True, gc=False):
 
     def passes(self, plugin: AnyFilter, state: Any) -> list[bool] | None:  # noqa: ANN401  # of the plugin
         """Return for each node whether a filter passes. None: it has an error, which must not be cached."""
-        passes = [plugin.passes_on(state, slot) for slot in self.on]
-        if None not in passes:
-            return passes  # type: ignore[return-value]  # a second list would take as long as a look-up
+        found = [plugin.status_on(state, slot) for slot in self.on]
+        if None not in found:
+            return [status is SUCCESS for status in found]
         verdicts = plugin.filter(state, self.part)
         return None if verdicts.has_error() else (verdicts.codes == 0).tolist()
 

@@ -62,6 +62,18 @@ class Evaluation(Protocol):
         """
 
 
+def run_filter(plugin: AnyFilter, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> Verdicts | None:
+    """Run PreFilter and Filter of a plugin. None: all nodes pass."""
+    status, state = plugin.pre_filter(mirror, pod)
+    return everywhere(status, batch) if state is None else plugin.filter(state, batch)
+
+
+def run_score(plugin: AnyScore, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> Int64Array | None:
+    """Run PreScore and Score of a plugin. None: it skips the pod."""
+    _, state = plugin.pre_score(mirror, pod, batch)
+    return None if state is None else plugin.score(state, batch)
+
+
 class FreshEvaluation:
     """Runs the plugins."""
 
@@ -74,8 +86,7 @@ class FreshEvaluation:
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Run PreFilter and Filter."""
-        status, state = plugin.pre_filter(self.mirror, self.pod)
-        return everywhere(status, batch) if state is None else plugin.filter(state, batch)
+        return run_filter(plugin, self.mirror, self.pod, batch)
 
     def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
         """Run PreFilter and Filter of all plugins."""
@@ -83,8 +94,7 @@ class FreshEvaluation:
 
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Run PreScore and Score."""
-        _, state = plugin.pre_score(self.mirror, self.pod, batch)
-        return None if state is None else plugin.score(state, batch)
+        return run_score(plugin, self.mirror, self.pod, batch)
 
     def best(
         self, _filters: Sequence[AnyFilter], _scores: Sequence[tuple[AnyScore, int]], _batch: NodeBatch

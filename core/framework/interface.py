@@ -60,6 +60,8 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
 SUCCESS: Final = Status(Code.SUCCESS)
 SKIP: Final = Status(Code.SKIP)
+PASSED: Final = (Code.SUCCESS, Code.SKIP)
+"""The codes of a PreFilter without a state after which all nodes pass."""
 
 
 def text_of(mirror: ClusterMirror, message: str) -> str:
@@ -208,8 +210,8 @@ class FilterPlugin(Plugin, ABC, Generic[FilterState]):
     def filter(self, state: FilterState, batch: NodeBatch, /) -> Verdicts:
         """Judge every node of the batch. The verdict on an unknown node is ignored."""
 
-    def passes_on(self, _state: FilterState, _slot: int, /) -> bool | None:
-        """Return whether the known node of a slot passes. None: `filter` says.
+    def status_on(self, _state: FilterState, _slot: int, /) -> Status | None:
+        """Return the verdict on the known node of a slot: SUCCESS itself, or a failure. None: `filter` says.
 
         After a decision, one node is judged again. There, arrays take several times as long as numbers.
         """
@@ -312,7 +314,7 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
         """Return the raw score of every node of the batch."""
 
     def score_on(self, _state: ScoreState, _slot: int, /) -> int | None:
-        """Return the raw score of the known node of a slot. None: `score` says. See `FilterPlugin.passes_on`.
+        """Return the raw score of the known node of a slot. None: `score` says. See `FilterPlugin.status_on`.
 
         Of a plugin that `normalizes_alone`, it is a score that `normalize` leaves as it is.
         """

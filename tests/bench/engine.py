@@ -4,7 +4,7 @@ Both sides are measured in turns, pod by pod, because absolute times mean little
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from app.objects.resources import RESOURCES
@@ -32,10 +32,22 @@ NAIVE: Final = "naive"
 NEW: Final = "new class"
 KNOWN: Final = "known class"
 _OFF: Final = "cache off"
+_APPS: Final = {
+    "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+    "namespaceSelector": {},
+    "topologyKey": "kubernetes.io/hostname",
+}
 _CHOICE: Final = "fits"
 _REJECTION: Final = "fits nowhere"
 _CHOICES: Final = 100
+_SELECTS_NONE: Final = {"nodeSelector": {"disk": "none-has-this"}}
+_JUDGED_AGAIN: Final[Mapping[str, Object]] = {
+    "too large": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "4k"}}}]},
+    "repelled": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_APPS]}}},
+}
+"""Why a pod fits nowhere -> its spec. The filters that say so judge the changed node again."""
 _REJECTION_AT_MOST: Final = 0.1
+_JUDGED_AGAIN_AT_MOST: Final = 1.0
 _SLOTS: Final = "known, slots given"
 _VERBS: Final = "both verbs"
 _NOTES: Final = [
@@ -109,17 +121,20 @@ class Bench:
             self._chooser.mirror.apply(ClusterEvent("Add", service_of_app))
         settle()
 
-    def rejections(self, kind: str, what: str = "") -> Iterator[Row]:
+    def rejections(
+        self, kind: str, what: str = "", spec: Object = _SELECTS_NONE, at_most: float = _REJECTION_AT_MOST
+    ) -> Iterator[Row]:
         """Measure a choice among all nodes, by all plugins, after a decision that changed one node.
 
-        The pods are of one class that fits, and of one that fits nowhere. In a small cluster no pod of a kind may fit.
+        The pods are of one class that fits, and of one that fits nowhere, with the other spec. In a small cluster no
+        pod of a kind may fit.
         """
         fits = self._with_place(kind)
         if fits is None:
             return
         samples = Rounds(_CHOICE, _REJECTION)
         pods = [decoded(_named(fits, number)) for number in range(self._size.samples(_CHOICES))]
-        unfit = decoded({**_named(fits, -1), "spec": {"nodeSelector": {"disk": "none-has-this"}}})
+        unfit = decoded({**_named(fits, -1), "spec": spec})
         for number in range(_ROUNDS):
             samples.begin()
             placed = []
@@ -128,12 +143,15 @@ class Bench:
                 samples.add(_CHOICE, seconds)
                 self._chooser.mirror.assume(pod, node, 0.0)
                 placed.append(pod.uid)
-                samples.add(_REJECTION, self._chooser.choice(unfit)[0])
+                seconds, node = self._chooser.choice(unfit)
+                if node:
+                    raise BenchError(f"{kind}{what}: a pod that fits nowhere is on {node}")
+                samples.add(_REJECTION, seconds)
             for uid in placed:
                 self._chooser.mirror.forget(uid)
             if not number:  # with the ranking, and with a first judgement of all nodes
                 samples = Rounds(_CHOICE, _REJECTION)
-        ratio = Ratio.of(samples.of[_REJECTION], samples.of[_CHOICE], at_most=_REJECTION_AT_MOST)
+        ratio = Ratio.of(samples.of[_REJECTION], samples.of[_CHOICE], at_most=at_most)
         name = f"{kind}{what}, one of all nodes, after a decision"
         yield Row(name, samples.times(), ratios={"fits nowhere to fits": ratio})
 
@@ -153,6 +171,8 @@ def measure(size: Size) -> Section:
     bench = Bench(size)
     rows = [bench.row(kind) for kind in cluster.KINDS]
     rows += [row for kind in cluster.KINDS for row in bench.rejections(kind)]
+    for what, spec in _JUDGED_AGAIN.items():
+        rows += bench.rejections("plain", f", {what}", spec, _JUDGED_AGAIN_AT_MOST)
     bench.add_services()
     rows += [row for kind in cluster.KINDS for row in bench.rejections(kind, " of a Service")]
     return Section("engine", f"Decisions by kind of pod, {size}", rows, _NOTES)

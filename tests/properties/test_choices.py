@@ -64,6 +64,22 @@ PODS: Final[Sequence[Pod]] = [
 ]
 """Pods of different classes, which mostly fit somewhere."""
 
+_DB: Final = labelled(app="db")
+UNFIT: Final[Sequence[Pod]] = [
+    pod_of(each)
+    for each in (
+        _small("too large").requests(cpu="100", memory="1Gi"),
+        _small("large and even").requests(cpu="1500m", memory="1Gi").spread("zone", _WEB),
+        _small("apart by zone").required_anti_affinity(term("zone", _WEB)),
+        _small("apart from any").required_anti_affinity(term("kubernetes.io/hostname", expressed("app", "Exists"))),
+        _small("near one, apart from another")
+        .required_affinity(term("kubernetes.io/hostname", _DB))
+        .required_anti_affinity(term("zone", _WEB)),
+        _small("large port").host_port(80).requests(cpu="1900m"),
+    )
+]
+"""Pods that mostly fit nowhere, for reasons that other pods change."""
+
 NODES: Final[Sequence[Sequence[Node]]] = [
     [
         node_of(each)
@@ -126,12 +142,14 @@ class _Life:
             self.mirror.change_rules(rules_of(RELEASES[which]))
 
     def holds(self, pod: Pod) -> None:
-        """Compare a choice from the cache with a fresh one."""
+        """Compare a choice from the cache with a fresh one, or why there is none."""
         batch = self.mirror.all_nodes()
-        cached, _ = choose_nodes(self.profile, self.cache.evaluation(pod), batch)
+        cached, of_cached = choose_nodes(self.profile, self.cache.evaluation(pod), batch)
         fresh, verdicts = choose_nodes(self.profile, FreshEvaluation(self.mirror, pod), batch)
         assert cached.tolist() == fresh.tolist(), pod.name
         assert verdicts is not None
+        if of_cached is not None:
+            assert [*map(of_cached.status, range(len(batch)))] == [*map(verdicts.status, range(len(batch)))], pod.name
 
 
 @settings(max_examples=tries(default=150, full=600))
@@ -150,6 +168,17 @@ def test_a_choice_is_the_fresh_one_after_every_change(lives: Sequence[tuple[Sequ
         life.holds(PODS[requested])
     for pod in PODS:
         life.holds(pod)
+
+
+@settings(max_examples=tries(default=100, full=600))
+@given(st.lists(st.lists(STEPS, min_size=1, max_size=3), min_size=5, max_size=30))
+def test_why_a_pod_fits_nowhere_is_the_fresh_reason_after_every_change(lives: Sequence[Sequence[Step]]) -> None:
+    life = _Life()
+    for steps in lives:
+        for step in steps:
+            life.takes(step)
+        for pod in UNFIT:
+            life.holds(pod)
 
 
 @settings(max_examples=tries(default=10, full=100))

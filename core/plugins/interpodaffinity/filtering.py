@@ -190,7 +190,7 @@ class PreFilterState:
     def judge(self, batch: NodeBatch) -> Verdicts:
         """Return the verdict on each node."""
         if len(batch.slots) <= FEW and not batch.unmirrored:
-            return Verdicts(np.array([*map(self.code_on, batch.slots.tolist())], np.uint8), _STATUSES)
+            return Verdicts(np.array([*map(self._code_on, batch.slots.tolist())], np.uint8), _STATUSES)
         codes = np.zeros(len(batch), np.uint8)
         if not self.existing_anti_affinity.empty:
             codes[self.existing_anti_affinity.per_node(batch) > 0] = _STATUSES.index(EXISTING_ANTI_AFFINITY_RULES)
@@ -200,8 +200,11 @@ class PreFilterState:
             codes[~self._attracted(batch)] = _STATUSES.index(AFFINITY_RULES)
         return Verdicts(codes, _STATUSES)
 
-    def code_on(self, slot: int) -> int:
-        """Return the code of `judge` for the node of a slot."""
+    def status_on(self, slot: int) -> Status:
+        """Return the verdict on the node of a slot."""
+        return _STATUSES[self._code_on(slot)]
+
+    def _code_on(self, slot: int) -> int:
         for domains in self.affinity:
             value_id = domains.column.of_slot.item(slot)
             if value_id == ABSENT if self.first_of_its_kind else domains.counts.get(value_id) <= 0:

@@ -124,9 +124,9 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
         """Judge every node of the batch."""
         return state.judge(batch)
 
-    def passes_on(self, state: PreFilterState, slot: int) -> bool:
-        """Return whether the node of a slot meets all rules."""
-        return not state.code_on(slot)
+    def status_on(self, state: PreFilterState, slot: int) -> Status:
+        """Return the first rule that the node of a slot breaks, or success."""
+        return state.status_on(slot)
 
     def filter_versions(self, state: PreFilterState) -> Versions:
         """Return the versions of all counters that the verdicts depend on."""

@@ -33,6 +33,7 @@ from core.plugins.noderesources.columns import (
 MAX_REPORTED: Final = 128
 """How many insufficient resources are reported by name, at most. Each node of the response has a list of its own."""
 _OTHERS: Final = "Insufficient other resources"
+_TOO_MANY: Final = "Too many pods"
 _ONE_POD: Final = (PODS, 1)
 
 
@@ -83,14 +84,16 @@ class PreFilterState:
 
     def judge(self, batch: NodeBatch) -> Verdicts:
         """Give each node its verdict: unresolvable where the pod asks for more of anything short than there ever is."""
-        if len(batch.slots) == 1 and not batch.unmirrored and self.fits_on(batch.slots.item(0)):
-            return Verdicts(np.zeros(1, np.intp), (SUCCESS,))
+        if len(batch.slots) == 1 and not batch.unmirrored:
+            status = self.status_on(batch.slots.item(0))
+            if status is not None:
+                return Verdicts(np.full(1, status is not SUCCESS, np.intp), (SUCCESS, status))
         columns, offered = self._columns, offered_by_unmirrored(batch)
         shortages = _Shortages(len(batch))
         unresolvable = np.zeros(len(batch), np.bool_)
         others: BoolArray | None = None  # other insufficient resources, beyond the named ones
         too_many = columns.requested.at(PODS, batch) >= columns.allocatable_of(PODS, batch, offered)
-        shortages.amend(too_many, _with_reason("Too many pods"))
+        shortages.amend(too_many, _with_reason(_TOO_MANY))
         reported = 0
         for resource, amount in self._requested:
             left = self._left.on(resource, columns, offered, batch)
@@ -117,15 +120,24 @@ class PreFilterState:
         shortages.amend(unresolvable, _unresolvable)
         return Verdicts(shortages.codes, tuple(shortages.statuses))
 
-    def fits_on(self, slot: int) -> bool:
-        """Return whether the known node of a slot has enough of everything. False: look closer."""
-        if self._left is not NOTHING_LEFT:
-            return False
+    def status_on(self, slot: int) -> Status | None:
+        """Return the verdict on the known node of a slot. None: look closer, as for amounts that are not plain ones."""
+        if self._left is not NOTHING_LEFT or len(self._requested) > MAX_REPORTED:
+            return None
         allocatable, requested = self._columns.allocatable, self._columns.requested
-        for resource, amount in (_ONE_POD, *self._requested):  # a generator would take as long as the look-ups
-            if not amount <= allocatable.on(resource, slot) - requested.on(resource, slot) <= LARGEST_AMOUNT:
-                return False
-        return True
+        reasons, code = list[str](), Code.UNSCHEDULABLE
+        for number, (resource, amount) in enumerate((_ONE_POD, *self._requested)):
+            offered = allocatable.on(resource, slot)
+            free = offered - requested.on(resource, slot)
+            if not -LARGEST_AMOUNT <= free <= LARGEST_AMOUNT:
+                return None
+            if amount > free:
+                if amount <= 0:
+                    return None
+                reasons.append(insufficient(resource) if number else _TOO_MANY)
+                if number and amount > offered:
+                    code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+        return Status(code, tuple(reasons)) if reasons else SUCCESS
 
     def measured(self, batch: NodeBatch, limit: int) -> Iterator[MeasuredResource]:
         """Yield the measurements: the number of pods, and up to `limit` resources in the order of the reasons."""

@@ -111,9 +111,9 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ResourceScore
         """Judge every node of the batch."""
         return state.judge(batch)
 
-    def passes_on(self, state: PreFilterState, slot: int) -> bool | None:
-        """Return whether the node of a slot has enough of everything. None: look closer."""
-        return state.fits_on(slot) or None
+    def status_on(self, state: PreFilterState, slot: int) -> Status | None:
+        """Return what is too scarce on the node of a slot, or success. None: look closer."""
+        return state.status_on(slot)
 
     def left_to_devices(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> Sequence[str]:
         """Return the requests that the filter does not check on some node of the batch."""

@@ -45,7 +45,7 @@ class Requested:
         found = statuses(self.cache.evaluation(of_class(name)), self.plugin, whole(self.mirror))
         assert self.cache.nbytes <= self.cache.max_bytes
         assert self.cache.nbytes == sum(entry.update_size() for entry in self.cache)
-        assert self.cache._of_objects == {tuple(map(id, entry.read)): entry for entry in self.cache}  # noqa: SLF001
+        assert self.cache._of_objects == {tuple(map(id, entry.parts)): entry for entry in self.cache}  # noqa: SLF001
         return found
 
     def classes(self) -> list[str]:

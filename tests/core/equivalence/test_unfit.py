@@ -1,11 +1,14 @@
 """A class that fits nowhere: what is judged again, and which verdicts are kept."""
 
+from collections.abc import Collection
+
 import pytest
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.rows import STATUS_BYTES
-from core.framework.interface import Code, Status, Verdicts
+from core.framework.interface import SKIP, SUCCESS, AnyFilter, Code, Status, Verdicts, Versions
 from core.framework.invalidation import Scope
+from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.kinds import Namespace
 from core.objects.node import Node
@@ -17,6 +20,21 @@ from tests.core.mirror.values import mirror_of, node, pod, tell
 
 FULL, AWAY, LATE = failing("full"), failing("away"), failing("late")
 BROKEN = failing("broken", code=Code.ERROR)
+_MANY = 300  # more changes than the cache remembers
+
+
+class _Counting(StatedPlugin):
+    """Reads counters, and says whether only the nodes of changed pods have other verdicts."""
+
+    alike = True
+
+    def __init__(self) -> None:
+        rules = (when(Pod, Scope.COUNTERS), when(Namespace, Scope.COUNTERS), when(Node, Scope.NODE))
+        super().__init__("Counting", invalidated_by=rules)
+
+    def passes_alike(self, _state: Pod, _before: Versions, _slots: Collection[int]) -> bool:
+        """Return what the test says."""
+        return self.alike
 
 
 class _Rejected:
@@ -31,6 +49,11 @@ class _Rejected:
         self.profile = Profile((self.first, self.second), ((self.first, 1),))
         self.cache = EquivalenceCache(self.mirror, (self.first, self.second), CacheOptions(mode="spec"))
 
+    def judged_by(self, *filters: AnyFilter) -> None:
+        """Judge by these filters from now on."""
+        self.profile = Profile(filters, ((self.first, 1),))
+        self.cache = EquivalenceCache(self.mirror, self.profile.plugins, CacheOptions(mode="spec"))
+
     def decided(self, batch: NodeBatch | None = None) -> tuple[list[str], Verdicts | None]:
         """Decide for a pod of the class, with the names of the best nodes."""
         for plugin in (self.first, self.second):
@@ -41,8 +64,8 @@ class _Rejected:
 
     def known(self) -> Verdicts:
         """Decide until nothing is missing, with other pods in between, and once more."""
-        for number in range(3):
-            self.mirror.assume(pod(f"known-{number}"), "a", 0.0)
+        for _ in range(3):
+            self.mirror.assume(pod(f"known-{len(self.mirror.pods.rows)}"), "a", 0.0)
             self.decided()
         best, verdicts = self.decided()
         assert (best, self.requested) == ([], ([], []))
@@ -185,8 +208,7 @@ def test_a_pod_that_every_node_rejects_in_pre_filter_gets_that_reason() -> None:
     rejected = _Rejected()
     counting = StatedPlugin("Counting", invalidated_by=(when(Pod, Scope.COUNTERS),))
     counting.pre_filter_rejects = True
-    rejected.profile = Profile((rejected.first, rejected.second, counting), ((rejected.first, 1),))
-    rejected.cache = EquivalenceCache(rejected.mirror, rejected.profile.plugins, CacheOptions(mode="spec"))
+    rejected.judged_by(rejected.first, rejected.second, counting)
     rejected.known()
     counting.outcome = AWAY
     rejected.mirror.assume(pod("q"), "b", 0.0)
@@ -196,8 +218,7 @@ def test_a_pod_that_every_node_rejects_in_pre_filter_gets_that_reason() -> None:
 def test_a_filter_with_counters_before_the_one_that_fails_is_asked_again() -> None:
     rejected = _Rejected()
     counting = StatedPlugin("Counting", invalidated_by=(when(Pod, Scope.COUNTERS),))
-    rejected.profile = Profile((counting, rejected.first, rejected.second), ((rejected.first, 1),))
-    rejected.cache = EquivalenceCache(rejected.mirror, rejected.profile.plugins, CacheOptions(mode="spec"))
+    rejected.judged_by(counting, rejected.first, rejected.second)
     rejected.known()
     counting.version, counting.stated["a"] = 1, LATE
     rejected.mirror.assume(pod("q"), "b", 0.0)
@@ -212,3 +233,149 @@ def test_the_first_node_that_is_judged_again_between_decisions_is_enough() -> No
         rejected.mirror.assume(pod(f"q{number}"), "abc"[number % 3], 0.0)
         rejected.decided()
     assert rejected.requested == ([["b"]], [])
+
+
+def _rejected_by_counts() -> tuple[_Rejected, _Counting]:
+    """Return nodes of which a filter with counters says that pods repel the class."""
+    rejected, counting = _Rejected(), _Counting()
+    rejected.first.stated, counting.stated = {}, dict.fromkeys("abc", LATE)
+    rejected.judged_by(rejected.first, counting)
+    assert statuses(rejected.known()) == [LATE] * 3
+    counting.requested.clear()
+    return rejected, counting
+
+
+def test_while_counters_are_the_same_the_verdicts_stay() -> None:
+    rejected, counting = _rejected_by_counts()
+    verdicts = rejected.decided()[1]
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    assert rejected.decided()[1] is verdicts
+    assert counting.requested == []
+
+
+def test_where_counters_changed_one_node_alone_it_is_judged_again() -> None:
+    rejected, counting = _rejected_by_counts()
+    verdicts = rejected.decided()[1]
+    counting.version = 1
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    assert rejected.decided()[1] is verdicts
+    assert counting.requested == [["b"]]
+    rejected.mirror.assume(pod("r"), "a", 0.0)
+    assert rejected.decided()[1] is verdicts, "the versions are those of the last time"
+    assert counting.requested == [["b"]]
+    counting.version, counting.stated["b"] = 2, AWAY
+    rejected.mirror.assume(pod("s"), "b", 0.0)
+    assert statuses(rejected.decided()[1]) == [LATE, AWAY, LATE]
+
+
+def test_where_counters_may_have_changed_any_node_all_are_judged_again() -> None:
+    rejected, counting = _rejected_by_counts()
+    counting.alike, counting.version, counting.stated["c"] = False, 1, AWAY
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    assert statuses(rejected.decided()[1]) == [LATE, LATE, AWAY]
+    rejected.known()
+    counting.alike, counting.version, counting.stated["a"] = True, 2, AWAY
+    tell(rejected.mirror, "Add", Namespace("new"))
+    assert statuses(rejected.decided()[1]) == [AWAY, LATE, AWAY], "by more than pods"
+    rejected.known()
+    counting.stated["c"] = LATE
+    tell(rejected.mirror, "Update", node("c", labels={"now": "here"}))
+    assert statuses(rejected.decided()[1]) == [AWAY, LATE, LATE], "by the node itself"
+
+
+def test_a_filter_with_counters_that_had_nothing_to_say_is_asked_again() -> None:
+    rejected, counting = _Rejected(), _Counting()
+    rejected.judged_by(counting, rejected.first)
+    counting.outcome = SKIP
+    verdicts = rejected.known()
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    assert rejected.decided()[1] is verdicts
+    counting.outcome, counting.stated["a"] = None, LATE
+    rejected.mirror.assume(pod("r"), "b", 0.0)
+    assert statuses(rejected.decided()[1]) == [LATE, FULL, FULL]
+    rejected.known()
+    counting.outcome, counting.stated = SKIP, {}
+    rejected.mirror.assume(pod("s"), "b", 0.0)
+    assert statuses(rejected.decided()[1]) == [FULL] * 3
+
+
+def test_a_node_is_judged_again_if_a_filter_has_raised_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    rejected, counting = _rejected_by_counts()
+    counting.version, counting.stated["b"] = 1, AWAY
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    monkeypatch.setattr(counting, "filter", _raises)
+    with pytest.raises(RuntimeError):
+        rejected.decided()
+    monkeypatch.undo()
+    assert statuses(rejected.decided()[1]) == [LATE, AWAY, LATE]
+
+
+def _raises(*_: object) -> Verdicts:
+    raise RuntimeError
+
+
+def test_work_is_charged_once_if_all_nodes_are_judged_again() -> None:
+    class Heavy(_Counting):
+        def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
+            mirror.work.spend(60, "spec.affinity", 1)
+            return super().pre_filter(mirror, pod)
+
+    rejected, heavy = _Rejected(), Heavy()
+    rejected.judged_by(heavy, rejected.first)
+    rejected.mirror.work.limit = 100
+    rejected.known()
+    heavy.alike, heavy.version = False, 1
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    assert statuses(rejected.decided()[1]) == [FULL] * 3
+
+
+def test_a_state_that_lasts_is_made_once() -> None:
+    rejected = _Rejected()
+    rejected.first.state_lasts = True
+    rejected.known()
+    rejected.first.prepared.clear()
+    for number in range(3):
+        rejected.mirror.assume(pod(f"q{number}"), "b", 0.0)
+        rejected.decided()
+        assert rejected.judged == ["b"]
+    assert len(rejected.first.prepared) <= 1
+
+
+def test_changes_that_concern_no_filter_count_for_nothing() -> None:
+    rejected = _Rejected()
+    rejected.first.stated, rejected.second.stated = {}, dict.fromkeys("abc", LATE)
+    rejected.judged_by(rejected.second, rejected.first)
+    verdicts = rejected.known()
+    for number in range(_MANY):
+        rejected.mirror.assume(pod(f"q{number}"), "b", 0.0)
+    assert rejected.decided()[1] is verdicts
+
+
+def test_after_too_many_changes_all_nodes_are_judged_again() -> None:
+    rejected = _Rejected()
+    rejected.known()
+    for number in range(_MANY):
+        rejected.mirror.assume(pod(f"q{number}"), "b", 0.0)
+    rejected.first.stated["b"] = AWAY
+    assert statuses(rejected.decided()[1]) == [FULL, AWAY, FULL]
+
+
+def test_a_plugin_may_judge_a_node_by_its_slot() -> None:
+    rejected, batches = _Rejected(), list[str]()
+
+    class Numbers(StatedPlugin):
+        def status_on(self, _state: Pod, slot: int) -> Status:
+            batches.append(rejected.mirror.nodes.name(slot))
+            return self.stated.get(batches[-1], SUCCESS)
+
+    numbers = Numbers("Numbers", invalidated_by=(when(Pod, Scope.NODE),))
+    numbers.stated = dict.fromkeys("abc", FULL)
+    rejected.judged_by(numbers, rejected.second)
+    verdicts = rejected.known()
+    batches.clear()
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    assert rejected.decided()[1] is verdicts
+    assert batches == ["b"]
+    numbers.stated["b"] = AWAY
+    rejected.mirror.assume(pod("r"), "b", 0.0)
+    assert statuses(rejected.decided()[1]) == [FULL, AWAY, FULL]

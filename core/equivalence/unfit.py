@@ -1,0 +1,158 @@
+"""A class that fits nowhere: its verdicts, and whether they are the same after what has changed since then.
+
+Between two requests for such a pod mostly one node has changed, and fails there as before.
+"""
+
+from collections.abc import Collection, Sequence
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+
+from core.equivalence.ranking import NO_SLOTS
+from core.equivalence.rows import STATUS_BYTES
+from core.equivalence.validity import NEVER, Validities, Validity
+from core.framework.interface import MAX_REASONS, PASSED, SUCCESS, AnyFilter, Verdicts, Versions
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import IntpArray
+from core.objects.pod import Pod
+
+Places: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int8]]
+"""Places in the list of filters."""
+_UNKNOWN: Final[Places] = np.empty(0, np.int8)
+
+
+class _Meaning(Enum):
+    SAME = "same"
+    """No verdict can have changed."""
+    UNKNOWN = "unknown"
+    """The verdict on any node may have changed."""
+
+
+class Judge(msgspec.Struct, gc=False):
+    """A filter up to the last one that is the first to fail on some node."""
+
+    place: int
+    """In the list of filters."""
+    plugin: AnyFilter
+    validity: Validity
+    versions: Versions | None
+    """Of the counters that it reads. None: PreFilter had no state, and every node passed."""
+    state: Any = None
+    """The state of PreFilter if it lasts, once it was needed."""
+
+    def state_now(self, mirror: ClusterMirror, pod: Pod, at: int, slots: Collection[int]) -> Any:  # noqa: ANN401
+        """Return the state by which the nodes of some slots are judged again, or a _Meaning.
+
+        They are all on which something has changed since a time of the cache. Other nodes have the verdicts of then.
+        """
+        if self.state is not None:
+            return self.state
+        status, state = self.plugin.pre_filter(mirror, pod)
+        if state is None:
+            return _Meaning.SAME if status.code in PASSED and self.versions is None else _Meaning.UNKNOWN
+        if self.validity.reads_counters:
+            return self._counted(state, at, slots)
+        if self.plugin.state_lasts:
+            self.state = state
+        return state
+
+    def _counted(self, state: Any, at: int, slots: Collection[int]) -> Any:  # noqa: ANN401
+        """Return the result of `state_now` for a filter that reads counters."""
+        validity, before = self.validity, self.versions
+        if before is None or validity.last_at > at:
+            return _Meaning.UNKNOWN
+        if self.plugin.filter_versions(state) == before:
+            return _Meaning.SAME
+        is_known = validity.others_at <= at and self.plugin.passes_alike(state, before, slots)
+        return state if is_known else _Meaning.UNKNOWN
+
+
+class Unfit(msgspec.Struct, gc=False):
+    """The verdicts on nodes of which none fits, at a time of the cache."""
+
+    at: int
+    slots: IntpArray
+    verdicts: Verdicts
+    first: Places = _UNKNOWN
+    """Place of the first filter that fails, by node. Empty: not known."""
+    judging: Sequence[Judge] = ()
+    """The filters up to the last of these places, in order."""
+    rejecting: Sequence[AnyFilter] = ()
+    """The later ones whose PreFilter may reject all nodes after a change of counters."""
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate size in bytes, with the text and the response that a refusal makes of the verdicts."""
+        of_text = STATUS_BYTES * min(len(self.verdicts.statuses), MAX_REASONS)
+        return self.verdicts.codes.nbytes + self.first.nbytes + of_text
+
+    def cells_again(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch, validities: Validities) -> int | None:
+        """Return how many cells had to be evaluated again to see that the verdicts are still right. None: they may not.
+
+        `pod` is the representative of the class, and `batch` has the nodes of the verdicts. Only the changed nodes are
+        judged again, and only by filters up to the one that fails there first.
+        """
+        at = self.at
+        if at == validities.now:
+            return 0
+        if not len(self.first) or validities.all_at > at:
+            return None
+        concerned = [each for each in self.judging if each.validity.last_at > at or each.validity.reads_counters]
+        again = self._cells_of(concerned, mirror, pod, batch, validities.slots_since(at)) if concerned else 0
+        if again is None or _is_rejected(self.rejecting, mirror, pod):
+            return None
+        self.at = validities.now
+        return again
+
+    def _cells_of(
+        self,
+        concerned: Sequence[Judge],
+        mirror: ClusterMirror,
+        pod: Pod,
+        batch: NodeBatch,
+        slots: Collection[int] | None,
+    ) -> int | None:
+        """Return the result of `cells_again` for some filters, with the slots of the changed nodes. None: too many."""
+        if slots is None:
+            return None
+        again, positions = 0, batch.positions_of(slots)
+        for judge in concerned:
+            state = judge.state_now(mirror, pod, self.at, slots)
+            if state is _Meaning.UNKNOWN:
+                return None
+            if state is _Meaning.SAME:
+                continue
+            there = [position for position in positions if judge.place <= self.first.item(position)]
+            if not self._same(judge, state, batch, there):
+                return None
+            again += len(there)
+        return again
+
+    def _same(self, judge: Judge, state: Any, batch: NodeBatch, there: Sequence[int]) -> bool:  # noqa: ANN401
+        """Return whether a filter gives some nodes, by position, the verdicts that it gave before."""
+        plugin, first = judge.plugin, self.first
+        found = [plugin.status_on(state, batch.slots.item(position)) for position in there]
+        if None in found:
+            verdicts = plugin.filter(state, batch.part(np.array(there, np.intp)))
+            found = [*map(verdicts.status, range(len(there)))]
+        if found != [self.verdicts.status(at) if judge.place == first.item(at) else SUCCESS for at in there]:
+            return False
+        if judge.validity.reads_counters:  # only now: if a plugin raises, the nodes must be judged again
+            judge.versions = plugin.filter_versions(state)
+        return True
+
+
+def _is_rejected(filters: Sequence[AnyFilter], mirror: ClusterMirror, pod: Pod) -> bool:
+    """Return whether the PreFilter of one of these rejects all nodes."""
+    for plugin in filters:  # a generator takes as long as the PreFilter
+        status, state = plugin.pre_filter(mirror, pod)
+        if state is None and status.code not in PASSED:
+            return True
+    return False
+
+
+NOT_STORED: Final = Unfit(NEVER, NO_SLOTS, Verdicts(NO_SLOTS, ()))
+"""No node fits, and the verdicts are not all in the chain."""
