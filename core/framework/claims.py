@@ -5,9 +5,9 @@ from typing import Final
 
 from core.events import Kind
 from core.framework.interface import Code, Plugin, Status
-from core.mirror.affinity_counts import TermIndex
 from core.mirror.changes import ObjectChange
 from core.mirror.cluster import ClusterMirror
+from core.mirror.term_index import TermIndex
 from core.objects.affinity import PodMatcher
 from core.objects.kinds import Service
 from core.objects.labels import NOTHING

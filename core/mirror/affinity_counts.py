@@ -13,106 +13,20 @@ At any time a counter equals a recount over the pods (tests/core/mirror/audit.py
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Final, Generic, TypeAlias, TypeVar
+from functools import partial
+from typing import Final
 
 import msgspec
 
 from core.mirror.node_info import NodeTable
 from core.mirror.pod_columns import NO_TERMS, PodColumns, namespace_is_selected
+from core.mirror.term_index import TermIndex
 from core.mirror.topology import DomainCounts, Int32Array, IntpArray, TopologyColumn, TopologyColumns, TopologyCounts
 from core.mirror.work import Work
 from core.objects.affinity import NO_AFFINITY, AffinityTerm, PodAffinity, PodMatcher
-from core.objects.labels import Operator
 from core.objects.pod import Pod
-
-Entry = TypeVar("Entry", bound=Hashable)
-
-_Pair: TypeAlias = tuple[str, str]
-_Bucket: TypeAlias = tuple[str | None, _Pair | None]
-
-# Not "": a request may contain names that no API server accepts, and an entry must not be found twice.
-_ANY_NAMESPACE: Final = None
-_NO_PAIR: Final = None
-
-MAX_BUCKETS: Final = 64
-"""How many buckets one entry may have. One takes 0.5 KB.
-
-A pod of 30 KB can name 2,000 namespaces and 2,000 values, whose product would take gigabytes. Over the limit, an entry
-is indexed under fewer conditions, and is a candidate for more pods.
-"""
-
-
-class TermIndex(Generic[Entry]):
-    """(namespace or any, (label key, label value)) -> entries whose selector requires that pair.
-
-    An entry that requires no pair (only negative or Exists requirements) is indexed by namespace alone. An entry with
-    too many namespaces or values for MAX_BUCKETS is indexed by its pairs alone, else by its namespaces alone. If both
-    are too many, it is a candidate for every pod. A pod gets every entry at most once: a label key has one value, and
-    an entry is indexed either by namespaces or by any.
-    """
-
-    def __init__(self) -> None:
-        self._buckets: dict[str | None, dict[_Pair | None, dict[Entry, None]]] = {}  # without empty ones
-        self._homes: dict[Entry, list[_Bucket]] = {}
-
-    def add(self, entry: Entry, matcher: PodMatcher) -> None:
-        """Add a term under the requirements of its matcher."""
-        homes = self._homes[entry] = self._homes_of(matcher)
-        for scope, pair in homes:
-            self._buckets.setdefault(scope, {}).setdefault(pair, {})[entry] = None
-
-    def remove(self, entry: Entry) -> None:
-        """Remove a term."""
-        for scope, pair in self._homes.pop(entry):
-            of_scope = self._buckets[scope]
-            del of_scope[pair][entry]
-            if not of_scope[pair]:
-                del of_scope[pair]
-            if not of_scope:
-                del self._buckets[scope]
-
-    def candidates(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Entry]:
-        """Return the entries that may select such a pod. The caller must check the whole matcher."""
-        found: list[Entry] = []
-        for scope in (namespace, _ANY_NAMESPACE):
-            of_scope = self._buckets.get(scope)
-            if of_scope is not None:
-                found += of_scope.get(_NO_PAIR, ())
-                for pair in labels.items():
-                    if pair in of_scope:
-                        found += of_scope[pair]
-        return found
-
-    def _homes_of(self, matcher: PodMatcher) -> list[_Bucket]:
-        if matcher.selector.nothing:
-            return []
-        scopes: list[str | None] = [_ANY_NAMESPACE]
-        if matcher.namespace_selector.nothing:
-            scopes = [*matcher.namespaces]
-        demanded = [
-            [(requirement.key, value) for value in requirement.values]
-            for requirement in matcher.selector.requirements
-            if requirement.operator is Operator.IN and len(requirement.values) <= MAX_BUCKETS
-        ]
-        return self._under_pairs(scopes, demanded) or (
-            [(scope, _NO_PAIR) for scope in scopes] if len(scopes) <= MAX_BUCKETS else [(_ANY_NAMESPACE, _NO_PAIR)]
-        )
-
-    def _under_pairs(self, scopes: list[str | None], demanded: list[list[_Pair]]) -> list[_Bucket]:
-        if not demanded:
-            return []
-        if len(scopes) * min(map(len, demanded)) > MAX_BUCKETS:
-            scopes = [_ANY_NAMESPACE]
-        fitting = [pairs for pairs in demanded if len(scopes) * len(pairs) <= MAX_BUCKETS]
-        # Of several required pairs, the least crowded is the most selective: `app=web` rather than `part-of=shop`.
-        under: Iterator[list[_Bucket]] = ([(scope, pair) for scope in scopes for pair in pairs] for pairs in fitting)
-        return min(under, key=lambda homes: sum([self._crowd(*home) for home in homes]))
-
-    def _crowd(self, scope: str | None, pair: _Pair | None) -> int:
-        return len(self._buckets.get(scope, {}).get(pair, ()))
-
 
 MAX_MATCH_COUNTERS = 8192
 """How many match counters are kept. One costs about 5 KB if it counts 50 pods, and at most 33 KB over 5,000 domains."""
@@ -182,9 +96,10 @@ class MatchCounters:
         """Add a pod to the counts of its node's slot (delta 1), or remove it (delta -1)."""
         if not self._counters:
             return
-        for terms in self._index.candidates(pod.namespace, pod.labels):
-            if self.selects_all(terms.matchers, pod):
-                self._counters[terms].add(slot, delta)
+        for terms in self._index.selected(
+            pod.namespace, pod.labels, lambda terms: self.selects_all(terms.matchers, pod)
+        ):
+            self._counters[terms].add(slot, delta)
 
     def namespace_changed(self, name: str, before: Mapping[str, str] | None) -> None:
         """Recount the matchers for which a changed namespace is newly selected, or no longer selected.
@@ -192,6 +107,7 @@ class MatchCounters:
         `before` are the namespace's labels before the change, or None if it did not exist. The mirror already has the
         new labels.
         """
+        self._index.forget()
         if not self._pods.groups.any_in(name):
             return  # most namespaces outlive their pods; a recount takes 0.3 ms at 30,000 pods
         after = self._namespaces.get(name)
@@ -323,20 +239,9 @@ class AffinityCounts:
     # Read by plugins.
 
     def owners(self, namespace: str, labels: Mapping[str, str]) -> list[OwnerCounter]:
-        """Return the counters of the existing pods' terms that select a pod. Stale after the next event.
-
-        This method matches the namespaceSelector with the labels of the pod's namespace. They are empty if there is no
-        such Namespace object (upstream GetNamespaceLabelsSnapshot).
-        """
-        namespace_labels = self._namespaces.get(namespace, {})
-        found = []
-        for owner_term in self._owner_index.candidates(namespace, labels):
-            matcher = owner_term.term.matcher
-            if (
-                namespace in matcher.namespaces or matcher.namespace_selector.matches(namespace_labels)
-            ) and matcher.selector.matches(labels):
-                found.append(self._owners[owner_term])
-        return found
+        """Return the counters of the existing pods' terms that select a pod. Stale after the next event."""
+        found = self._owner_index.selected(namespace, labels, partial(self._selects, namespace, labels))
+        return [self._owners[owner_term] for owner_term in found]
 
     def by_namespace(self, namespace: str, labels: Mapping[str, str]) -> Iterator[AffinityTerm]:
         """Yield the existing pods' terms that select a pod if they select its namespace, which they do not name."""
@@ -346,6 +251,11 @@ class AffinityCounts:
                 yield owner_term.term
 
     # Called by the mirror.
+
+    def namespace_changed(self, name: str, before: Mapping[str, str] | None) -> None:
+        """Follow a change of the labels of a namespace. See MatchCounters.namespace_changed."""
+        self._owner_index.forget()
+        self.matches.namespace_changed(name, before)
 
     def hold(self, pod: Pod) -> int:
         """Create counters for the terms of a pod that enters the mirror, placed or not. Return the number of their set.
@@ -380,6 +290,18 @@ class AffinityCounts:
             for counter in self._term_sets[pod.affinity].counters:
                 counter.add(slot, delta)
         self.matches.count(pod, slot, delta)
+
+    def _selects(self, namespace: str, labels: Mapping[str, str], owner_term: OwnerTerm) -> bool:
+        """Return whether the term of an existing pod selects a pod.
+
+        The namespaceSelector is matched with the labels of the pod's namespace. They are empty if there is no such
+        Namespace object (upstream GetNamespaceLabelsSnapshot).
+        """
+        matcher = owner_term.term.matcher
+        selects_namespace = namespace in matcher.namespaces or matcher.namespace_selector.matches(
+            self._namespaces.get(namespace, {})
+        )
+        return selects_namespace and matcher.selector.matches(labels)
 
     def _acquire_owner(self, owner_term: OwnerTerm, term_set: int) -> OwnerCounter:
         counter = self._owners.get(owner_term)

@@ -198,8 +198,7 @@ class Placement:
             del self.namespaces[name]
         else:
             self.namespaces[name] = labels
-        # Owner counters need no update: a request reads the labels of the incoming pod's namespace.
-        self.affinity.matches.namespace_changed(name, before)
+        self.affinity.namespace_changed(name, before)
         if self.listeners:
             self.tell(NamespaceChange(name, before, labels))
 

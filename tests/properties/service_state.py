@@ -22,6 +22,7 @@ _WITHOUT_STATE: Final = (str, bytes, int, float, bool, type(None), Enum, re.Patt
 RETAINED: Final[Mapping[str, str]] = {
     "core.mirror.affinity_counts.MatchCounters": "counts of the mirror, made at their first use; audited",
     "core.plugins.podtopologyspread.pod_counts.PodCounts": "the same for spread constraints",
+    "core.mirror.term_index.TermIndex": "terms, and which of them select a pod; tested against a look at all",
     "core.mirror.topology.TopologyColumns": "domains of the nodes, made at their first use",
     "core.mirror.label_columns.LabelColumns": "labels of the nodes, made at their first use",
     "core.mirror.node_values.LabelProjections": "the same by several keys",

@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from core.mirror.affinity_counts import TermIndex
 from core.mirror.changes import PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_columns import namespace_is_selected
+from core.mirror.term_index import TermIndex
 from core.mirror.topology import Int64Array, IntpArray, TopologyCounts
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING, Selector
@@ -174,9 +174,10 @@ class PodCounts:
         if pod.terminating:
             self._note_terminating(pod, slot, delta)
             return
-        for matcher in self._index.candidates(pod.namespace, pod.labels):
-            if matcher.selector.matches(pod.labels):
-                self._counters[matcher].add(slot, delta)
+        for matcher in self._index.selected(
+            pod.namespace, pod.labels, lambda matcher: matcher.selector.matches(pod.labels)
+        ):
+            self._counters[matcher].add(slot, delta)
 
     def _count_since_pre_filter(self, pod: Pod | None, slot: int, delta: int) -> None:
         """Count for the empty selector. Forks are undone in the end, and then no count is left."""

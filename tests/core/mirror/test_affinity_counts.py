@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from core.events import Action
 from core.mirror.affinity_counts import MAX_MATCHERS, MatchTerms, OwnerCounter
@@ -14,7 +15,7 @@ from core.mirror.work import WorkLimitError
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING, parse_selector
 from tests.builders import Object, PodBuilder, expressed, labelled, make_namespace, make_node, make_pod, term
-from tests.core.decoded import Builder, by_value, counter_of, matcher_of, mirror_of, tell
+from tests.core.decoded import Builder, by_value, counter_of, matcher_of, mirror_of, pod_of, tell
 from tests.core.mirror.audit import audit, match_counts, owner_counts
 
 WEB: Final = term("zone", labelled(app="web"))
@@ -138,6 +139,23 @@ def test_a_namespace_event_that_one_of_several_terms_sees_recounts_them_together
     tell(mirror, "Update", X.label("team", "red"))
     assert by_value(counter) == {"a": 1}
     assert counter.version != before
+
+
+def test_pods_with_the_same_labels_are_selected_anew_after_a_label_of_their_namespace_changed() -> None:
+    mirror = mirror_of(*NODES, X, make_pod("guard").required_anti_affinity(RED).on("na"))
+    counter, labels = match_counter(mirror, RED), {"app": "web"}
+    web = pod_of(WEB_POD.in_namespace("x"))
+
+    def place(number: int) -> list[OwnerCounter]:
+        mirror.assume(replace(web, uid=f"{number}", labels=labels), "na", 0.0)
+        return mirror.affinity.owners("x", labels)
+
+    assert (place(1), by_value(counter)) == ([], {})
+    tell(mirror, "Update", X.label("team", "red"))
+    assert (len(place(2)), by_value(counter)) == (1, {"a": 2})
+    tell(mirror, "Update", X)
+    assert (place(3), by_value(counter)) == ([], {})
+    assert audit(mirror) == []
 
 
 MANY: Final = MAX_MATCHERS + 1

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from functools import partial
+from itertools import product
 from random import Random
 from unittest.mock import patch
 
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.mirror.affinity_counts import MAX_BUCKETS, TermIndex
+from core.mirror.term_index import FEW, MAX_BUCKETS, MAX_STORED, TermIndex
 from core.objects.affinity import PodMatcher
 from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
 from tests.builders import Object, labelled, term
@@ -41,7 +43,7 @@ buckets = st.sampled_from([1, 2, MAX_BUCKETS])
 
 
 def limited_to(most: int) -> AbstractContextManager[object]:
-    return patch("core.mirror.affinity_counts.MAX_BUCKETS", most)
+    return patch("core.mirror.term_index.MAX_BUCKETS", most)
 
 
 def index_of(*matchers: PodMatcher) -> TermIndex[int]:
@@ -98,6 +100,65 @@ def test_nothing_is_left_when_all_terms_are_removed(entered: list[PodMatcher], r
         index.remove(entry)
     left = {name: value for name, value in vars(index).items() if value}
     assert left == {}
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["add", "remove", "team"]), matchers), max_size=12), st.lists(labels))
+def test_selected_terms_are_those_of_a_look_at_all_after_each_change(
+    changes: list[tuple[str, PodMatcher]], of_pods: list[dict[str, str]]
+) -> None:
+    index: TermIndex[int] = TermIndex()
+    entered: dict[int, PodMatcher] = {}
+    team = "red"
+
+    def selects(entry: int, namespace: str, labels: Mapping[str, str]) -> bool:
+        matcher = entered[entry]
+        reached = namespace in matcher.namespaces or matcher.namespace_selector.matches({"team": team})
+        return reached and matcher.selector.matches(labels)
+
+    for number, (change, matcher) in enumerate(changes):
+        if change == "team":
+            team = {"red": "blue", "blue": "red"}[team]
+            index.forget()
+        elif change == "remove" and entered:
+            entry, _ = entered.popitem()
+            index.remove(entry)
+        else:
+            entered[number] = matcher
+            index.add(number, matcher)
+        for namespace, labels in product(NAMESPACES, of_pods):
+            found = index.selected(namespace, labels, partial(selects, namespace=namespace, labels=labels))
+            assert sorted(found) == [entry for entry in entered if selects(entry, namespace, labels)]
+
+
+def test_terms_are_compared_once_with_pods_that_have_the_same_labels() -> None:
+    index, labels = index_of(matcher_of(term("zone", labelled(app="x")))), {"app": "x"}
+    compared: list[int] = []
+
+    def selects(entry: int) -> bool:
+        compared.append(entry)
+        return True
+
+    for each in (labels, labels, {**labels}):
+        assert list(index.selected("default", each, selects)) == [0]
+    assert compared == [0, 0], "once for the labels, and once for other ones that are equal"
+    assert list(index.selected("elsewhere", labels, lambda _: True)) == []
+
+
+@pytest.mark.parametrize(
+    ("pods", "labels", "terms"),
+    [
+        pytest.param(3 * MAX_STORED, 1, 1, id="of-many-pods"),
+        pytest.param(1, FEW + 1, 1, id="for-many-labels"),
+        pytest.param(1, 1, FEW + 1, id="of-many-terms"),
+    ],
+)
+def test_no_more_is_kept_than_allowed(pods: int, labels: int, terms: int) -> None:
+    index = index_of(*[matcher_of(term("zone", labelled())) for _ in range(terms)])
+    of_pods = [{f"{pod}-{label}": "" for label in range(labels)} for pod in range(pods)]
+    for each in of_pods:
+        assert len(index.selected("default", each, lambda _: True)) == terms
+    assert len(index._stored) == (MAX_STORED if pods > 1 else 0)  # noqa: SLF001 - what it takes
 
 
 NAMES = [f"name-{number}" for number in range(MAX_BUCKETS + 1)]

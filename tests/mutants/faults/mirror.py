@@ -143,6 +143,38 @@ FAULTS: Final = (
         tests=("test_pod_columns.py", "test_affinity_counts.py"),
     ),
     Fault(
+        id="a-new-term-selects-no-known-pod",
+        breaks="Pods like earlier ones are not counted for a term that came after these.",
+        old="        self._stored.clear()\n        homes = self._homes[entry] = self._homes_of(matcher)\n",
+        new="        homes = self._homes[entry] = self._homes_of(matcher)\n",
+    ),
+    Fault(
+        id="a-term-that-has-gone-selects-known-pods",
+        breaks="A pod like earlier ones is counted for a term that nobody has any more.",
+        old="        self._stored.clear()\n        for scope, pair in self._homes.pop(entry):\n",
+        new="        for scope, pair in self._homes.pop(entry):\n",
+    ),
+    Fault(
+        id="labels-of-another-namespace-are-taken-for-a-pods-own",
+        breaks="A pod with the labels of one in another namespace is selected by the terms that select that one.",
+        old="stored = self._stored.get((namespace, id(labels)))",
+        new="stored = next((self._stored[key] for key in self._stored if key[1] == id(labels)), None)",
+    ),
+    Fault(
+        id="terms-select-by-old-labels-of-a-namespace",
+        breaks="After a label of a Namespace has changed, terms select the pods that they selected before.",
+        old="        self._owner_index.forget()\n",
+        new="",
+        tests=("test_affinity_counts.py",),
+    ),
+    Fault(
+        id="pods-are-counted-by-old-labels-of-a-namespace",
+        breaks="After a label of a Namespace has changed, pods are counted for the terms that selected them before.",
+        old="        self._index.forget()\n",
+        new="",
+        tests=("test_affinity_counts.py",),
+    ),
+    Fault(
         id="work-limit-is-one-too-low",
         breaks="An evaluation that takes exactly the work that is allowed is refused.",
         old="if self.limit is not None and self.spent > self.limit:",
