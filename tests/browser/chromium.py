@@ -33,6 +33,14 @@ _FLAGS: Final = (
 
 
 _SHIFT: Final = 8  # Input.dispatchKeyEvent: modifiers
+_LATER: Final = """
+const fetchAtOnce = window.fetch;
+window.fetch = async (path, options) => {
+  const found = await fetchAtOnce(path, options);
+  if (PATHS.includes(path)) await new Promise(done => setTimeout(done, 500));
+  return found;
+};
+"""
 _LEFT: Final = "Inspected target navigated or closed"
 
 
@@ -100,6 +108,16 @@ class Browser:
         self.evaluate("window.left = true")  # nothing else tells a page from itself
         self.command("Page.navigate", {"url": url})
         self.until("!window.left && document.readyState === 'complete'")
+
+    @contextmanager
+    def delaying(self, *paths: str) -> Iterator[None]:
+        """Have pages that are opened in the block get each of some paths later than all others."""
+        script = _LATER.replace("PATHS", json.dumps(paths))
+        added = self.command("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+        try:
+            yield
+        finally:
+            self.command("Page.removeScriptToEvaluateOnNewDocument", added)
 
     def click_at(self, x: float, y: float, *, shift: bool = False) -> None:
         """Click at a point of the window."""

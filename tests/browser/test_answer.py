@@ -44,6 +44,14 @@ def test_on_a_phone_an_answer_comes_into_view_with_the_focus_on_its_heading(
     assert phone.value(FOCUSED) == "Answer"
 
 
+def test_on_a_phone_the_answer_of_a_link_is_still_in_view_when_pods_above_it_have_come(phone: Page) -> None:
+    with phone.browser.delaying("pending", "units"):
+        reopen(phone, f"{phone.url}#pod=data/queue-3")
+    phone.browser.until(f"{FOCUSED} === 'Answer'")
+    assert phone.value("document.querySelector('#pending-causes').children.length > 0")
+    assert phone.value(IN_VIEW)
+
+
 def test_whoever_likes_motion_sees_the_page_scroll_to_the_answer(phone: Page) -> None:
     phone.browser.window(*PHONE, moves=True)
     phone.value("document.querySelector('.waiting button').click()")

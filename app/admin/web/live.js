@@ -34,23 +34,25 @@ export function follow(listener) {
 }
 
 /**
- * A look that can be begun at any time, and is taken as often as is fair.
+ * A look that can be begun at any time, and is taken as often as is fair. To begin one waits for its end, unless another
+ * one is under way.
  * @param {() => Promise<void>} look
  */
 export function paced(look) {
   let [busy, wanted] = [false, false];
-  return async () => {
-    wanted = true;
+  const begin = async () => {
+    wanted = busy;
     if (busy) return;
     busy = true;
-    while (wanted) {
-      wanted = false;
-      const began = performance.now();
-      await look();
-      await sleep(Math.max(REST, SHARE * (performance.now() - began)));
-    }
-    busy = false;
+    const began = performance.now();
+    await look();
+    const rest = Math.max(REST, SHARE * (performance.now() - began));
+    setTimeout(() => {
+      busy = false;
+      if (wanted) begin();
+    }, rest);
   };
+  return begin;
 }
 
 /** @param {number} pause in ms */

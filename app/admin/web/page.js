@@ -110,8 +110,10 @@ async function ask(wanted, how = "push", stays = false) {
     const present = wanted.ask ? await outcomeOf(wanted, signal) : await explanationOf(signal);
     if (signal.aborted) return; // another question has overtaken it
     present();
+    running.end();
+    await opened; // until then, what comes above it would move it out of view
     // Not from under somebody who has gone on meanwhile.
-    if (!stays && [activeElement, document.body].includes(document.activeElement)) {
+    if (question === wanted && !stays && [activeElement, document.body].includes(document.activeElement)) {
       byId("cluster-heading").focus({ preventScroll: true });
       reveal(byId("cluster"));
     }
@@ -533,6 +535,5 @@ function changed(state) {
 addEventListener("popstate", ({ state }) => restore(state !== SEEN));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw); // the legend has colours, too
 restore(true);
-for (const begin of refreshers) begin();
-showSamples(askWithManifest);
+const opened = Promise.all([showSamples(askWithManifest), ...refreshers.map((begin) => begin())]);
 follow({ changed, lost: showLost });
