@@ -68,7 +68,7 @@ def sizes() -> list[Size]:
         Size("settings", len(Settings.model_fields), 40),
         Size("commands", len(COMMANDS), 14),
         Size("pages in docs", len(pages), 22),
-        Size("lines of these pages", _lines(pages), 4_460),
+        Size("lines of these pages", _lines(pages), 4_480),
         Size("targets of make", len(targets), 18),
     ]
 

@@ -124,7 +124,7 @@ ANY_NODE: Final = "decide-any-node"
 _NONE: Final = "-"
 _ALONE: Final = ("throughput-500", "throughput-2000", "throughput-5000")
 """Runs that had the machine to themselves: the README has their gains. Other work slows in-tree down most."""
-_RUNS: Final = (*_ALONE, "fast-path-5000", "throughput-15000")
+_RUNS: Final = (*_ALONE, "fast-path-5000", "throughput-15000", "steady-2000")
 """Files of docs/bench, without `.json`. Also the names of the blocks in the page."""
 _CPU_OF: Final = "throughput-5000"
 """The run whose CPU time the page shows: there the modes differ most."""
