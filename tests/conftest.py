@@ -2,8 +2,9 @@
 
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Final
+from unittest.mock import patch
 
 import pytest
 
@@ -13,6 +14,13 @@ from tests.depth import has_depth, use_depth
 use_depth()
 
 _LONG: Final = ("tests/properties/", "tests/robustness/", "tests/conformance/")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _children_are_not_idle() -> Iterator[None]:
+    """Let a forked child have its share: on busy CPUs an idle one (app/process/forked.py) has next to none."""
+    with patch.object(os, "sched_setscheduler", lambda *_: None):
+        yield
 
 
 @pytest.hookimpl(optionalhook=True)  # of xdist

@@ -5,6 +5,7 @@ import errno
 import gc
 import logging
 import os
+import posix
 import signal
 import socket
 import time
@@ -158,7 +159,8 @@ def test_a_message_that_ends_early_is_an_error() -> None:
         asyncio.run(main())
 
 
-def test_it_is_less_important_than_its_parent_and_has_none_of_its_sockets() -> None:
+def test_it_is_less_important_than_its_parent_and_has_none_of_its_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_setscheduler", posix.sched_setscheduler)  # tests/conftest.py has taken it away
     ours, theirs = socket.socketpair()
 
     def work(parent: Parent) -> None:

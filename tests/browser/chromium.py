@@ -121,10 +121,14 @@ class Browser:
 
     def click_at(self, x: float, y: float, *, shift: bool = False) -> None:
         """Click at a point of the window."""
-        at = {"x": x, "y": y, "button": "left", "clickCount": 1, "modifiers": _SHIFT if shift else 0}
         self.command("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
         for kind in ("mousePressed", "mouseReleased"):
-            self.command("Input.dispatchMouseEvent", {"type": kind, **at})
+            self.mouse(kind, x, y, shift=shift)
+
+    def mouse(self, kind: str, x: float, y: float, *, shift: bool = False) -> None:
+        """Press the left button of the mouse at a point (`mousePressed`), or release it there (`mouseReleased`)."""
+        at = {"x": x, "y": y, "button": "left", "clickCount": 1, "modifiers": _SHIFT if shift else 0}
+        self.command("Input.dispatchMouseEvent", {"type": kind, **at})
 
     def centre(self, element: str) -> tuple[float, float]:
         """Scroll to the element that an expression gives, and return its middle."""
@@ -174,12 +178,19 @@ class Browser:
 
     def start(self) -> None:
         """Attach to the page that the browser begins with."""
-        targets = self.command("Target.getTargets")["targetInfos"]
-        page = next(each["targetId"] for each in targets if each["type"] == "page")
-        attached = self.command("Target.attachToTarget", {"targetId": page, "flatten": True})
+        deadline = time.monotonic() + PATIENCE
+        while not (pages := self._pages()):  # it answers before it has one
+            if time.monotonic() > deadline:
+                raise BrowserError("the browser has no page")
+            time.sleep(0.02)
+        attached = self.command("Target.attachToTarget", {"targetId": pages[0], "flatten": True})
         self.session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self.command(f"{domain}.enable")
+
+    def _pages(self) -> list[str]:
+        targets = self.command("Target.getTargets")["targetInfos"]
+        return [each["targetId"] for each in targets if each["type"] == "page"]
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:

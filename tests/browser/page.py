@@ -19,6 +19,13 @@ _TOO_WIDE: Final = """(() => {
 })()"""
 
 
+_DELAY: Final = """(start => { const before = window.fetch; window.release = null;
+  window.fetch = async (path, options) => {
+    const answer = await before(path, options);
+    if (path.startsWith(start)) await new Promise(done => { window.release = done; });
+    return answer;
+  };
+})(%s)"""
 _SETTLED: Final = """(() => {
   const it = selector => document.querySelector(selector);
   if (!it('#access').hidden) return true;
@@ -42,6 +49,10 @@ class Page:
         self.url = url
         self.browser.errors.clear()
         self.browser.open(url)
+        self.settled()
+
+    def settled(self) -> None:
+        """Wait for all that the page opens with."""
         self.browser.until(_SETTLED)
 
     def ask(self, pod: str) -> None:
@@ -84,6 +95,23 @@ class Page:
         """Colour the map by something else."""
         it = f"it.value = {json.dumps(name)}; it.dispatchEvent(new Event('change'));"
         self.value(f"(it => {{ {it} }})(document.querySelector('#layer'))")
+
+    def delay(self, path: str) -> None:
+        """Keep the answer of a path that begins so from the page, until `release`."""
+        self.value(_DELAY % json.dumps(path))
+
+    def until_delayed(self) -> None:
+        """Wait until there is an answer that is kept from the page."""
+        self.browser.until("window.release !== null")
+
+    def release(self) -> None:
+        """Let the page have the answer, and wait until it has shown it."""
+        self.value("window.release()")
+        self.painted()
+
+    def painted(self) -> None:
+        """Wait until the map is painted as it was drawn last: that is done in the next frame."""
+        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def show_node(self, node: str) -> None:
         """Show a node by its name, and wait for its details."""

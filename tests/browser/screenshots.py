@@ -26,7 +26,7 @@ def main() -> None:
             page.show_node("node1")
             browser.until("document.querySelector('.cause, #pending-causes .hint') !== null")
             browser.evaluate("scrollTo(0, 0)")
-            browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            page.painted()
             browser.screenshot(_PICTURE)
         if browser.errors:
             sys.exit("\n".join(browser.errors))

@@ -73,6 +73,7 @@ def test_the_page_asks_who_looks_and_shows_hidden_names_as_text(browser: Browser
         assert page.complaint("#caller-token") == "The API server does not take this token."
         page.enter("#caller-token", "ann")
         page.until_text("#pending-causes", "ours/blocked")
+        page.settled()
         assert "1 pod of other namespaces left out" in page.text("#pending-causes")
         page.ask("ours/blocked")
         page.show_node("n1")

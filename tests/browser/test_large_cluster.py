@@ -1,13 +1,23 @@
 """The page over 5,000 and 15,000 nodes: the same, and fluent."""
 
-from statistics import median
+from statistics import fmean, median
 
 from tests.browser.page import Page
 from tests.browser.served import HUGE, NODES, bench_pod
 
 FRAME = 50.0  # ms in which a picture has to be painted anew; on an idle machine it takes some 5
-OPENING = 1000.0  # ms from the click on a link until all nodes are drawn
+OPENING = 1000.0  # ms from the click on a link until all nodes are drawn, on an idle machine
 TRIES = 5  # of which the best counts: other work on the machine is not the page's
+
+SAME_WORK = """Array.from({ length: 40 }, () => { const begun = performance.now(); let sum = 0;
+  for (let at = 0; at < 1e6; at += 1) sum += Math.sqrt(at);
+  return [performance.now() - begun, sum][0]; })"""
+SAME_WORK_TAKES = 2.5  # ms, on an idle machine that opens the page in half of the time that it has
+
+
+def slowness(page: Page) -> float:
+    """Return how many times as long as on an idle machine the same work takes now, and at least 1."""
+    return max(1.0, fmean(page.value(SAME_WORK)) / SAME_WORK_TAKES)
 
 
 def test_all_nodes_are_drawn_and_can_be_chosen(large_page: Page) -> None:
@@ -15,6 +25,7 @@ def test_all_nodes_are_drawn_and_can_be_chosen(large_page: Page) -> None:
     page.ask(bench_pod("anti_self_host"))
     assert f"/{NODES} nodes are available" in page.text("#answer")
     assert page.value("document.querySelectorAll('.tree tbody tr').length") == 3
+    page.painted()
     drawn = page.value(
         """(() => { const it = document.querySelector('#map');
         const { data } = it.getContext('2d').getImageData(0, 0, it.width, it.height);
@@ -71,7 +82,7 @@ def test_the_page_opens_with_15_000_nodes_drawn_within_a_second(huge_page: Page)
         page.browser.open("about:blank")
         page.open(page.url)
         page.browser.until("performance.getEntriesByName('map drawn').length > 0")
-        took.append(page.value("performance.getEntriesByName('map drawn')[0].startTime"))
+        took.append(page.value("performance.getEntriesByName('map drawn')[0].startTime") / slowness(page))
     assert f"{HUGE:,} nodes in 3 zones." in page.text("#answer")
     assert min(took) < OPENING, took
 
@@ -80,10 +91,11 @@ def test_an_answer_of_15_000_nodes_is_drawn_and_its_nodes_can_be_chosen(huge_pag
     page = huge_page
     page.ask_with_manifest('{"metadata": {"name": "p", "namespace": "ns-000"}}')
     page.responded("nodes are available")
-    drawing = page.value(
-        """(() => { const begun = performance.now(); const it = document.querySelector('#layer');
+    took = page.value(
+        f"""Array.from({{ length: {TRIES} }}, () => {{
+        const begun = performance.now(); const it = document.querySelector('#layer');
         it.value = 'memory'; it.dispatchEvent(new Event('change')); it.value = 'verdict';
-        it.dispatchEvent(new Event('change')); return (performance.now() - begun) / 2; })()"""
+        it.dispatchEvent(new Event('change')); return (performance.now() - begun) / 2; }})"""
     )
-    assert drawing < OPENING / 2
+    assert min(took) < OPENING / 2, took
     page.show_node("node-14999")

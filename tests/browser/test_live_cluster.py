@@ -75,6 +75,7 @@ def followed_url(tmp_path_factory: pytest.TempPathFactory, api_url: str) -> Iter
     with serving(folder, "--kubeconfig", kubeconfig(folder, api_url), **SETTINGS) as service:
         url = f"{service.admin_url}/"
         until(lambda: httpx.get(f"{service.url}/readyz").status_code == 200)
+        until(lambda: len(httpx.get(f"{url}units").json()["units"]) == 3)  # it is ready without some
         yield url
 
 
@@ -157,10 +158,12 @@ def change(api: str, changed: NodeBuilder) -> None:
 
 
 @pytest.fixture
-def close(api_url: str) -> Iterator[Callable[[], None]]:
-    """Yield what closes a node, which is open again after the test."""
+def close(api_url: str, followed_url: str) -> Iterator[Callable[[], None]]:
+    """Yield what closes a node, which is open again after the test, for the service, too."""
     yield lambda: change(api_url, node("n3", "b").unschedulable())
     change(api_url, node("n3", "b"))
+    mirrored = f"{followed_url}debug/mirror?node=n3"
+    until(lambda: not httpx.get(mirrored).json()["nodes"][0]["unschedulable"])
 
 
 def generation(page: Page) -> int:
@@ -192,6 +195,37 @@ def test_an_answer_of_before_a_change_says_so_and_is_asked_again_at_a_click(
     followed.browser.click("#changed-again")
     followed.browser.until("document.querySelector('#changed').hidden")
     assert "unschedulable" in followed.text("#answer") or "unschedulable" in followed.legend()
+
+
+def test_an_answer_that_a_change_overtakes_says_so(followed: Page, close: Callable[[], None]) -> None:
+    followed.delay("explain?limit=3")
+    followed.browser.type("#pod-name", "shop/web-0")
+    followed.browser.click("#ask")
+    followed.until_delayed()
+    before = generation(followed)
+    close()
+    until_generation(followed, before)
+    followed.release()
+    followed.responded("shop/web-0", begins=True)
+    assert not followed.value("document.querySelector('#changed').hidden")
+    assert generation(followed) > before
+
+
+LOOKS: Final = "performance.getEntriesByType('resource').filter(it => it.name.endsWith('/pending')).length"
+
+
+def test_a_click_is_not_lost_if_the_list_is_read_again_while_the_button_is_down(
+    followed: Page, close: Callable[[], None]
+) -> None:
+    at = followed.browser.centre("document.querySelector('.waiting button')")
+    looks = followed.value(LOOKS)
+    followed.browser.mouse("mousePressed", *at)
+    close()
+    followed.browser.until(f"{LOOKS} > {looks}")
+    followed.painted()
+    followed.browser.mouse("mouseReleased", *at)
+    followed.responded("nodes are available")
+    assert followed.value("document.querySelector('#pod-name').value") == followed.text(".waiting button")
 
 
 def test_a_hidden_page_does_not_follow_and_catches_up_when_it_is_shown(

@@ -112,3 +112,20 @@ async function listen(over, changed) {
     clearTimeout(timer);
   }
 }
+
+/** @type {Promise<unknown>} */
+let pressed = Promise.resolve();
+addEventListener(
+  "pointerdown",
+  ({ button }) => {
+    if (button) return; // the menu that another one opens may take its release
+    pressed = new Promise((done) => {
+      // Its click comes within the same task.
+      for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(done), { once: true });
+    });
+  },
+  true,
+);
+
+/** Wait until no button of the mouse is pressed: what is replaced between its press and its release gets no click. */
+export const released = () => pressed;

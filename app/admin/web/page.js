@@ -7,7 +7,7 @@ import { complete } from "./completion.js";
 import { judgedDetail, placeDetail, podsOf, podsOfNode, waitsDetail } from "./details.js";
 import { byId, byIdAs, complain, element, inputById, messageOf, reveal, takeBack } from "./elements.js";
 import { layerNames, layerOf, usualLayer, VerdictLayer } from "./layers.js";
-import { follow, paced } from "./live.js";
+import { follow, paced, released } from "./live.js";
 import { ClusterMap } from "./map.js";
 import { assumptions, lackNotes } from "./outcomes.js";
 import { showPending, waitsOn } from "./pending.js";
@@ -228,8 +228,10 @@ function showAnswer(text, nodes, told) {
   const sure = !nodes.not_judged.length && !told.manifest?.unknown.length;
   const cluster = new JudgedCluster(nodes, sure, profileText(told.summary));
   const { scoreAll } = form;
-  showMirror(told.mirror);
-  generation = told.mirror.generation;
+  if (told.mirror.generation >= generation) {
+    showMirror(told.mirror); // else a newer state has come before
+    generation = told.mirror.generation;
+  }
   show(
     {
       cluster,
@@ -305,6 +307,7 @@ async function refresh() {
   const number = surveyed;
   try {
     const view = await get(answer ? "cluster" : clusterPath());
+    await released();
     if (number !== surveyed) return;
     overview = { cluster: new Cluster(view), use: new Use(view) };
     if (!question) complain(byId("rack-key"), byId("rack-key-error"), "");
@@ -312,6 +315,7 @@ async function refresh() {
     if (!answer || layer) draw();
     refreshDetail();
   } catch (error) {
+    if (number !== surveyed) return;
     if (!overview) byId("answer").textContent = messageOf(error);
     if (error instanceof Problem && error.field === "rack") complainOf(error);
   }
@@ -509,8 +513,9 @@ async function find(name) {
   const wrong = elsewhere ? `node ${name}: not among the nodes of the request` : "";
   complain(byId("find"), byId("find-error"), name ? wrong : "Say which pod or node.");
   if (node !== undefined) {
+    const { activeElement } = document;
     await choose({ node });
-    byId("details-heading").focus();
+    if (document.activeElement === activeElement) byId("details-heading").focus();
   } else if (name && !elsewhere) askAbout(name);
 }
 

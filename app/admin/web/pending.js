@@ -3,6 +3,7 @@
 import { get, offerCaller } from "./api.js";
 import { duration } from "./amounts.js";
 import { byId, capped, counted, element, folded, messageOf } from "./elements.js";
+import { released } from "./live.js";
 import { hiddenText, schedulerText, victimText } from "./sentences.js";
 
 /** @import { Pending, UnitStatus } from "admin-port" */
@@ -48,6 +49,7 @@ export async function showPending(ask) {
   const place = byId("pending-causes");
   try {
     const pending = await get("pending");
+    await released();
     ({ pods } = pending);
     byId("pending-count").textContent = String(pending.pods.length || "");
     const folds = new Map([...place.querySelectorAll("details")].map((each) => [each.id, each.open]));

@@ -1,6 +1,7 @@
 """What is posted: the request, the answers that are success, and which failures leave open whether it was done."""
 
 import asyncio
+import itertools
 import socket
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -218,18 +219,28 @@ def test_past_the_limit_requests_wait_and_are_not_sent_in_the_end(
 ) -> None:
     monkeypatch.setattr(client_module, "MAX_CONNECTIONS", 2)
 
-    async def slow(_: Request) -> AsyncIterator[bytes]:
-        await asyncio.sleep(0.6)
+    over, arrived = asyncio.Event(), itertools.count()
+
+    async def busy(_: Request) -> AsyncIterator[bytes]:
+        if next(arrived) >= 2:  # the others are the second ones of their connections
+            await over.wait()
         yield DONE
 
+    async def posted(client: ApiClient, server: ApiServer) -> bytes:
+        try:
+            return await post(client, server)
+        except ConnectionFailedError:
+            over.set()
+            raise
+
     async def exchange(client: ApiClient, server: ApiServer) -> tuple[int, int, set[str]]:
-        results = await asyncio.gather(*(post(client, server) for _ in range(5)), return_exceptions=True)
+        results = await asyncio.gather(*(posted(client, server) for _ in range(5)), return_exceptions=True)
         failed = [each for each in results if isinstance(each, ConnectionFailedError)]
         assert all(each.unsent for each in failed)
         texts = {str(each).replace(server.url, "SERVER") for each in failed}
         return results.count(b'{"status":"Success"}'), len(server.requests), texts
 
-    responded, sent, texts = setting.run(slow, exchange, connect_timeout=1.0)
+    responded, sent, texts = setting.run(busy, exchange, connect_timeout=1.0)
     assert responded == sent == 4
     assert texts == {f"POST {BINDING} at SERVER: no connection within 1 s"}
 
