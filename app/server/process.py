@@ -148,8 +148,8 @@ def _give_up(*_: object) -> None:
 
 _BEAT: Final = 0.05
 """Seconds between two beats of the loop. A shorter hold may be measured in part, or not at all."""
-_BEATS: Final = 20
-"""Beats between two calls of faulthandler, each of which starts a thread."""
+_CALLS: Final = 30
+"""Calls of faulthandler in the time after which a loop is stuck. Each starts a thread."""
 STUCK: Final = 30.0
 """Seconds without a call, after which the process ends."""
 
@@ -164,13 +164,16 @@ async def watch_loop(observe: Callable[[float], None], stuck: float = STUCK) -> 
     Wall time counts. So a process that was stopped for longer, by SIGSTOP or a frozen cgroup, ends when it continues,
     and kubelet starts it again.
     """
+    called = -math.inf
     try:
         while True:
-            faulthandler.dump_traceback_later(stuck, exit=True, file=sys.__stderr__ or sys.stderr)
-            for _ in range(_BEATS):
-                due = time.monotonic() + _BEAT
-                await asyncio.sleep(_BEAT)
-                observe(max(0.0, time.monotonic() - due))
+            began = time.monotonic()
+            # By the clock, and not at each so many beats: where each beat is late, so many of them may take `stuck`.
+            if began - called >= stuck / _CALLS:
+                called = began
+                faulthandler.dump_traceback_later(stuck, exit=True, file=sys.__stderr__ or sys.stderr)
+            await asyncio.sleep(_BEAT)
+            observe(max(0.0, time.monotonic() - began - _BEAT))
     finally:
         faulthandler.cancel_dump_traceback_later()
 

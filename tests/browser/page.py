@@ -29,9 +29,7 @@ _DELAY: Final = """(start => { const before = window.fetch; window.release = nul
 _SETTLED: Final = """(() => {
   const it = selector => document.querySelector(selector);
   if (!it('#access').hidden) return true;
-  const asked = performance.getEntriesByType('resource').map(each => new URL(each.name).pathname);
-  return it('#mirror').textContent !== '' && !it('#map-frame').hidden
-    && it('#pending-causes').children.length && asked.includes('/samples');
+  return it('#mirror').textContent !== '' && performance.getEntriesByName('opened').length > 0;
 })()"""
 """Whether everything is there that moves what is below it."""
 

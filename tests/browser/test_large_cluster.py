@@ -12,7 +12,7 @@ TRIES = 5  # of which the best counts: other work on the machine is not the page
 SAME_WORK = """Array.from({ length: 40 }, () => { const begun = performance.now(); let sum = 0;
   for (let at = 0; at < 1e6; at += 1) sum += Math.sqrt(at);
   return [performance.now() - begun, sum][0]; })"""
-SAME_WORK_TAKES = 2.5  # ms, on an idle machine that opens the page in half of the time that it has
+SAME_WORK_TAKES = 2.5  # ms, on an idle machine
 
 
 def slowness(page: Page) -> float:

@@ -74,7 +74,6 @@ def test_a_node_and_a_zone_tell_what_is_requested_there(page: Page) -> None:
 
 
 def test_pending_pods_are_grouped_by_cause_and_asked_about_at_a_click(page: Page) -> None:
-    page.browser.until("document.querySelector('.cause') !== null")
     assert page.text("#pending-count") == "3"
     assert "didn't match pod anti-affinity rules" in page.text(".cause summary")
     # `kindred pending` says 8m57s, and the service may run for a while already.
@@ -88,7 +87,6 @@ def test_pending_pods_are_grouped_by_cause_and_asked_about_at_a_click(page: Page
 
 @pytest.mark.parametrize("sample", ["required-affinity", "web"])
 def test_a_sample_of_the_demo_is_answered_at_a_click(page: Page, sample: str) -> None:
-    page.browser.until("document.querySelector('#sample-list button') !== null")
     page.browser.click(f"[data-sample={sample}]")
     page.responded("/60 nodes are available")
 

@@ -541,4 +541,5 @@ addEventListener("popstate", ({ state }) => restore(state !== SEEN));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw); // the legend has colours, too
 restore(true);
 const opened = Promise.all([showSamples(askWithManifest), ...refreshers.map((begin) => begin())]);
+opened.then(() => performance.mark("opened"));
 follow({ changed, lost: showLost });

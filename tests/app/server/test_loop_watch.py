@@ -19,7 +19,9 @@ def hold_with_a_secret(secret="s3cret"):
 async def main():
     watching = asyncio.create_task(watch_loop(held.append, {stuck}))
     await asyncio.sleep(0.3)
-    hold_with_a_secret()
+    for _ in range({times}):
+        hold_with_a_secret()
+        await asyncio.sleep(0)
     await asyncio.sleep(1.5)
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
@@ -38,8 +40,8 @@ LOOPS: Final = ("asyncio.new_event_loop", "uvloop.new_event_loop")
 PATIENCE: Final = 60.0
 
 
-def run(hold: str, stuck: float, loop: str = LOOPS[1]) -> subprocess.CompletedProcess[str]:
-    program = _PROGRAM.format(hold=hold, stuck=stuck, loop=loop)
+def run(hold: str, stuck: float, loop: str = LOOPS[1], times: int = 1) -> subprocess.CompletedProcess[str]:
+    program = _PROGRAM.format(hold=hold, stuck=stuck, loop=loop, times=times)
     return subprocess.run(  # noqa: S603  # our own program
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
@@ -59,3 +61,8 @@ def test_a_loop_that_is_busy_for_a_bounded_time_goes_on_and_is_measured() -> Non
     lives, stored = ended.stdout.split()
     assert (ended.returncode, lives, ended.stderr) == (0, "lives", "")
     assert float(stored) > 0.4
+
+
+def test_a_loop_that_turns_slowly_for_long_is_not_stuck() -> None:
+    ended = run("time.sleep(0.2)", 2.0, times=30)
+    assert (ended.returncode, ended.stdout.split()[0], ended.stderr) == (0, "lives", "")
