@@ -173,7 +173,7 @@ class Kindred(Process):
             if status == HTTPStatus.OK:
                 readiness: Json = json.loads(response)
                 return readiness
-            time.sleep(0.02)  # a request costs Kindred half a millisecond
+            time.sleep(0.1)  # beside a sync a request costs Kindred 1 ms: every 20 ms that was a twentieth of the sync
         raise BenchError(f"not ready within {_TIMEOUT:g} s: {response.decode(errors='replace')}")
 
     def metrics(self) -> "Metrics":
