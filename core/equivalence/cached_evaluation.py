@@ -68,12 +68,14 @@ class CachedEvaluation:
             return self.verdicts(filters[0], batch) or first_failures((), batch, self.verdicts)
         entry, unfit, work = self._entry, self._entry.unfit, self.mirror.work
         if unfit is not None and unfit.slots is batch.slots:
-            spent = work.spent
+            spent, before = work.spent, unfit.verdicts
             again = unfit.cells_again(self.mirror, self._representative, batch, self._validities)
             if again is not None:
                 if again:
                     self._miss(Miss.NODE_CHANGED, again)
                 self._hit(len(unfit.slots) * len(filters) - again)
+                if unfit.verdicts is not before:
+                    self._cache.update_size(entry)
                 return unfit.verdicts
             work.spent = spent  # all is evaluated again, and charged then
         entry.unfit = None

@@ -13,7 +13,7 @@ import numpy as np
 from core.equivalence.ranking import NO_SLOTS
 from core.equivalence.rows import STATUS_BYTES
 from core.equivalence.validity import NEVER, Validities, Validity
-from core.framework.interface import MAX_REASONS, PASSED, SUCCESS, AnyFilter, Verdicts, Versions
+from core.framework.interface import MAX_REASONS, PASSED, SUCCESS, AnyFilter, Code, Status, Verdicts, Versions
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import IntpArray
@@ -21,6 +21,8 @@ from core.objects.pod import Pod
 
 Places: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int8]]
 """Places in the list of filters."""
+_MOST_STATUSES: Final = 256
+"""Statuses that no node has any more are kept up to this number."""
 _UNKNOWN: Final[Places] = np.empty(0, np.int8)
 
 
@@ -59,6 +61,14 @@ class Judge(msgspec.Struct, gc=False):
             self.state = state
         return state
 
+    def statuses(self, state: Any, batch: NodeBatch, there: Sequence[int]) -> Sequence[Status]:  # noqa: ANN401
+        """Return the verdicts on some nodes, by position."""
+        found = [self.plugin.status_on(state, batch.slots.item(position)) for position in there]
+        if None not in found:
+            return found  # type: ignore[return-value]  # a second list would take as long as a look-up
+        verdicts = self.plugin.filter(state, batch.part(np.array(there, np.intp)))
+        return [*map(verdicts.status, range(len(there)))]
+
     def _counted(self, state: Any, at: int, slots: Collection[int]) -> Any:  # noqa: ANN401
         """Return the result of `state_now` for a filter that reads counters."""
         validity, before = self.validity, self.versions
@@ -68,6 +78,19 @@ class Judge(msgspec.Struct, gc=False):
             return _Meaning.SAME
         is_known = validity.others_at <= at and self.plugin.passes_alike(state, before, slots)
         return state if is_known else _Meaning.UNKNOWN
+
+
+class _Again(msgspec.Struct, gc=False):
+    """What came of judging changed nodes again, by position. It is taken over only if nothing else may have changed."""
+
+    cells: int = 0
+    """How many cells were evaluated."""
+    places: dict[int, int] = {}
+    """Nodes that fail otherwise than before -> the place of the filter that is the first to fail there now."""
+    statuses: dict[int, Status] = {}
+    """The same nodes -> why."""
+    versions: list[tuple[Judge, Versions]] = []
+    """Filters with the present versions of their counters."""
 
 
 class Unfit(msgspec.Struct, gc=False):
@@ -90,10 +113,11 @@ class Unfit(msgspec.Struct, gc=False):
         return self.verdicts.codes.nbytes + self.first.nbytes + of_text
 
     def cells_again(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch, validities: Validities) -> int | None:
-        """Return how many cells had to be evaluated again to see that the verdicts are still right. None: they may not.
+        """Bring the verdicts up to date, and return how many cells were evaluated. None: all nodes must be judged anew.
 
         `pod` is the representative of the class, and `batch` has the nodes of the verdicts. Only the changed nodes are
-        judged again, and only by filters up to the one that fails there first.
+        judged again, and only by filters up to the one that fails there first. If they fail as before, the verdicts
+        stay the same object.
         """
         at = self.at
         if at == validities.now:
@@ -101,48 +125,64 @@ class Unfit(msgspec.Struct, gc=False):
         if not len(self.first) or validities.all_at > at:
             return None
         concerned = [each for each in self.judging if each.validity.last_at > at or each.validity.reads_counters]
-        again = self._cells_of(concerned, mirror, pod, batch, validities.slots_since(at)) if concerned else 0
+        again = self._again(concerned, mirror, pod, batch, validities.slots_since(at)) if concerned else _NOTHING
         if again is None or _is_rejected(self.rejecting, mirror, pod):
             return None
+        self._take(again)
         self.at = validities.now
-        return again
+        return again.cells
 
-    def _cells_of(
+    def _again(
         self,
         concerned: Sequence[Judge],
         mirror: ClusterMirror,
         pod: Pod,
         batch: NodeBatch,
         slots: Collection[int] | None,
-    ) -> int | None:
-        """Return the result of `cells_again` for some filters, with the slots of the changed nodes. None: too many."""
-        if slots is None:
+    ) -> _Again | None:
+        """Judge the nodes of changed slots by some filters. None: too many changed, or others may have, or one fits."""
+        if slots is None or len(self.verdicts.statuses) > _MOST_STATUSES:
             return None
-        again, positions = 0, batch.positions_of(slots)
+        again, first, positions = _Again(), self.first, batch.positions_of(slots)
         for judge in concerned:
             state = judge.state_now(mirror, pod, self.at, slots)
             if state is _Meaning.UNKNOWN:
                 return None
             if state is _Meaning.SAME:
                 continue
-            there = [position for position in positions if judge.place <= self.first.item(position)]
-            if not self._same(judge, state, batch, there):
-                return None
-            again += len(there)
+            there = [each for each in positions if judge.place <= again.places.get(each, first.item(each))]
+            for position, status in zip(there, judge.statuses(state, batch, there), strict=True):
+                if status != (self.verdicts.status(position) if judge.place == first.item(position) else SUCCESS):
+                    if status.code in {Code.SUCCESS, Code.ERROR}:
+                        return None
+                    again.places[position], again.statuses[position] = judge.place, status
+            again.cells += len(there)
+            if judge.validity.reads_counters:
+                again.versions.append((judge, judge.plugin.filter_versions(state)))
         return again
 
-    def _same(self, judge: Judge, state: Any, batch: NodeBatch, there: Sequence[int]) -> bool:  # noqa: ANN401
-        """Return whether a filter gives some nodes, by position, the verdicts that it gave before."""
-        plugin, first = judge.plugin, self.first
-        found = [plugin.status_on(state, batch.slots.item(position)) for position in there]
-        if None in found:
-            verdicts = plugin.filter(state, batch.part(np.array(there, np.intp)))
-            found = [*map(verdicts.status, range(len(there)))]
-        if found != [self.verdicts.status(at) if judge.place == first.item(at) else SUCCESS for at in there]:
-            return False
-        if judge.validity.reads_counters:  # only now: if a plugin raises, the nodes must be judged again
-            judge.versions = plugin.filter_versions(state)
-        return True
+    def _take(self, again: _Again) -> None:
+        """Take over what came of judging nodes again."""
+        for judge, versions in again.versions:
+            judge.versions = versions
+        if not again.places:
+            return
+        before = self.verdicts
+        statuses = [*dict.fromkeys((*before.statuses, *again.statuses.values()))]
+        codes = before.codes.astype(np.min_scalar_type(len(statuses)))  # a copy, because others have the verdicts
+        for position, place in again.places.items():
+            codes[position] = statuses.index(again.statuses[position])
+            self.first[position] = place
+        self.verdicts = Verdicts(codes, tuple(statuses))
+        if _present(before) == _present(self.verdicts):
+            self.verdicts.text, self.verdicts.stored = before.text, before.stored
+
+
+_NOTHING: Final = _Again()
+
+
+def _present(verdicts: Verdicts) -> Collection[Status]:
+    return {verdicts.statuses[code] for code in verdicts.found()}
 
 
 def _is_rejected(filters: Sequence[AnyFilter], mirror: ClusterMirror, pod: Pod) -> bool:

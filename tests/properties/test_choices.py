@@ -68,14 +68,14 @@ _DB: Final = labelled(app="db")
 UNFIT: Final[Sequence[Pod]] = [
     pod_of(each)
     for each in (
-        _small("too large").requests(cpu="100", memory="1Gi"),
-        _small("large and even").requests(cpu="1500m", memory="1Gi").spread("zone", _WEB),
+        _small("too large").requests(cpu="100", memory="3800Mi"),
+        _small("large and even").requests(cpu="1500m", memory="3800Mi").spread("zone", _WEB),
         _small("apart by zone").required_anti_affinity(term("zone", _WEB)),
         _small("apart from any").required_anti_affinity(term("kubernetes.io/hostname", expressed("app", "Exists"))),
         _small("near one, apart from another")
         .required_affinity(term("kubernetes.io/hostname", _DB))
         .required_anti_affinity(term("zone", _WEB)),
-        _small("large port").host_port(80).requests(cpu="1900m"),
+        _small("large port").host_port(80).requests(cpu="100"),
     )
 ]
 """Pods that mostly fit nowhere, for reasons that other pods change."""

@@ -117,13 +117,13 @@ def test_only_the_node_that_has_changed_is_judged_again_by_the_filters_that_it_c
     rejected.mirror.assume(pod("q"), "b", 0.0)
     assert statuses(rejected.decided()[1]) == [FULL, AWAY, FULL]
     assert rejected.requested[1] == []
-    assert rejected.judged == ["b", "a"], "a changed before, and its row is brought up to date"
+    assert rejected.judged == ["b"]
     rejected.second.stated["a"] = LATE
     del rejected.first.stated["a"]
     tell(rejected.mirror, "Update", node("a", labels={"now": "here"}))
     rejected.mirror.assume(pod("r"), "a", 0.0)
     assert statuses(rejected.decided()[1]) == [LATE, AWAY, FULL]
-    assert rejected.judged == ["a"]
+    assert rejected.judged == ["a", "b"], "b changed before, and its row is brought up to date"
     rejected.second.stated["b"] = LATE  # it fails after the first one there
     tell(rejected.mirror, "Update", node("b", labels={"now": "here"}))
     assert statuses(rejected.decided()[1]) == [LATE, AWAY, FULL]
@@ -202,6 +202,42 @@ def test_a_filter_that_fails_before_the_one_that_failed_first_is_seen() -> None:
     rejected.first.stated["b"] = FULL
     rejected.mirror.assume(pod("q"), "b", 0.0)
     assert statuses(rejected.decided()[1]) == [LATE, FULL, LATE]
+    del rejected.first.stated["b"]
+    rejected.mirror.assume(pod("r"), "b", 0.0)
+    assert statuses(rejected.decided()[1]) == [LATE, LATE, LATE]
+
+
+def test_a_node_that_fails_otherwise_has_its_new_reason_in_verdicts_of_their_own() -> None:
+    rejected = _Rejected()
+    rejected.first.stated["c"] = AWAY
+    before = rejected.known()
+    before.text, before.stored = "away, full", (b"first", b"response")
+    rejected.first.stated["b"] = AWAY
+    rejected.mirror.assume(pod("q"), "b", 0.0)
+    after = rejected.decided()[1]
+    assert after is not None
+    assert (statuses(before), statuses(after)) == ([FULL, FULL, AWAY], [FULL, AWAY, AWAY])
+    assert (rejected.judged, rejected.requested[1]) == (["b"], [])
+    assert (after.text, after.stored) == (before.text, before.stored), "no reason came or went"
+    assert rejected.cache.nbytes == sum(entry.update_size() for entry in rejected.cache)
+    rejected.first.stated["a"] = AWAY
+    rejected.mirror.assume(pod("r"), "a", 0.0)
+    last = rejected.decided()[1]
+    assert statuses(last) == [AWAY] * 3
+    assert last is not None
+    assert (last.text, last.stored) == (None, None)
+
+
+def test_reasons_that_no_node_has_any_more_are_dropped_at_times() -> None:
+    rejected = _Rejected()
+    rejected.known()
+    for number in range(_MANY):
+        rejected.first.stated["b"] = failing(f"reason {number}")
+        rejected.mirror.assume(pod(f"q{number}"), "b", 0.0)
+        verdicts = rejected.decided()[1]
+        assert statuses(verdicts) == [FULL, failing(f"reason {number}"), FULL]
+        assert verdicts is not None
+        assert len(verdicts.statuses) < _MANY
 
 
 def test_a_pod_that_every_node_rejects_in_pre_filter_gets_that_reason() -> None:

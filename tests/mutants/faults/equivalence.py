@@ -317,8 +317,8 @@ FAULTS: Final = (
     Fault(
         id="a-refusal-kept-though-an-earlier-filter-fails",
         breaks="A node fails at an earlier filter now, and its old reason is returned.",
-        old="for position in positions if judge.place <= self.first.item(position)]",
-        new="for position in positions if judge.place == self.first.item(position)]",
+        old="if judge.place <= again.places.get(each, first.item(each))]",
+        new="if judge.place == again.places.get(each, first.item(each))]",
         tests=("test_unfit.py",),
     ),
     Fault(
@@ -345,15 +345,29 @@ FAULTS: Final = (
     Fault(
         id="a-refusal-by-counts-never-seen-again",
         breaks="The nodes of pods that repel a class are judged again at each request, though nothing is new.",
-        old="            judge.versions = plugin.filter_versions(state)\n",
+        old="            judge.versions = versions\n",
         new="            pass\n",
         tests=("test_unfit.py",),
     ),
     Fault(
         id="a-refusal-kept-after-too-many-changes",
         breaks="After more changes than the cache remembers, a class that fits nowhere keeps its reasons.",
-        old="        if slots is None:\n            return None\n        again, positions",
-        new="        if slots is None:\n            return 0\n        again, positions",
+        old="        if slots is None or len(self.verdicts.statuses) > _MOST_STATUSES:\n            return None\n",
+        new="        if slots is None or len(self.verdicts.statuses) > _MOST_STATUSES:\n            return _NOTHING\n",
+        tests=("test_unfit.py",),
+    ),
+    Fault(
+        id="a-refusal-of-a-node-without-its-filter",
+        breaks="A node that failed at an earlier filter for a while keeps the reason of that time.",
+        old="            self.first[position] = place\n",
+        new="",
+        tests=("test_unfit.py",),
+    ),
+    Fault(
+        id="a-refusal-with-the-text-of-other-reasons",
+        breaks="The message of a pod that fits nowhere has a reason that no node has any more.",
+        old="        if _present(before) == _present(self.verdicts):\n",
+        new="        if before.codes.any():\n",
         tests=("test_unfit.py",),
     ),
     Fault(
