@@ -16,7 +16,7 @@ from core.equivalence.groups import UNFIT, Groups, Totals
 from core.equivalence.ranking import LastResult, Ranking
 from core.equivalence.validity import Validities, Validity
 from core.framework.evaluation import Evaluation
-from core.framework.interface import PASSED, SUCCESS, AnyFilter, AnyScore
+from core.framework.interface import PASSED, SUCCESS, AnyFilter, AnyScore, Status
 from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -245,7 +245,7 @@ class Ranker:
         """
         only_there = True
         for plugin, validity in self._counting_filters:
-            status, state = plugin.pre_filter(request.mirror, request.pod)
+            status, state = _prepared(ranking, request, plugin)
             last = ranking.passed.get(plugin.name)
             if state is None:
                 if status.code not in PASSED:
@@ -279,15 +279,19 @@ class Ranker:
             plugin, last = each.plugin, ranking.states.get(each.plugin.name)
             if last is not None and each.lasts and last.at >= each.validity.last_at:
                 continue
-            _, state = plugin.pre_score(request.mirror, request.pod, request.batch)
+            epoch = plugin.epoch(request.mirror)
+            if last is not None and epoch is not None and last.versions == (epoch,):
+                state = last.result
+            else:
+                _, state = plugin.pre_score(request.mirror, request.pod, request.batch)
             if state is not None and each.is_fixed:
                 raw = plugin.score(state, request.batch)
                 state = None if raw.min() == raw.max() else FixedScores(raw)
-            ranking.states[plugin.name] = LastResult(self._validities.now, (), state)
+            ranking.states[plugin.name] = LastResult(self._validities.now, (epoch,), state)
             earlier = None if last is None else last.result
             if there is not None and stay and not (state is None and earlier is None):
                 known = state is not None and earlier is not None and plugin.by_traits
-                stay = known and state.follows(earlier, there.slots)  # type: ignore[union-attr]  # as it is known
+                stay = known and state.follows(earlier, there.slots)
         return stay
 
     def _values(self, ranking: Ranking) -> Totals:
@@ -317,6 +321,17 @@ class Ranker:
 def _score_of(plugin: AnyScore, weight: int, validity: Validity) -> _Score:
     is_fixed = plugin.scores_alone and not validity.reads_counters
     return _Score(plugin, weight, validity, is_fixed, is_fixed or plugin.state_lasts)
+
+
+def _prepared(ranking: Ranking, request: RankRequest, plugin: AnyFilter) -> tuple[Status, Any]:
+    """Return the result of a PreFilter that reads counters: the last one, if it is still right."""
+    epoch, last = plugin.epoch(request.mirror), ranking.counting_states.get(plugin.name)
+    if last is not None and last[0] == epoch:
+        return last[1]
+    found: tuple[Status, Any] = plugin.pre_filter(request.mirror, request.pod)
+    if epoch is not None and epoch == plugin.epoch(request.mirror):  # else nobody updates some of its counters
+        ranking.counting_states[plugin.name] = epoch, found
+    return found
 
 
 def _moved(ranking: Ranking, groups: Groups, there: Changed, scoring: _Scoring) -> bool:

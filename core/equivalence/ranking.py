@@ -48,6 +48,7 @@ class Ranking:
     __slots__ = (
         "as_of",
         "counted_bytes",
+        "counting_states",
         "filter_states",
         "fits",
         "groups",
@@ -73,6 +74,7 @@ class Ranking:
         self.states: dict[str, LastResult[Any]] = {}
         self.filter_states: dict[str, tuple[Status, Any]] = {}  # of plugins whose `state_lasts`
         self.score_states: dict[str, tuple[Status, Any]] = {}
+        self.counting_states: dict[str, tuple[int, tuple[Status, Any]]] = {}  # of other filters, with their epochs
         self.groups: Groups | None = None
         self.has_too_many_groups = False
 

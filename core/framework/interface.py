@@ -155,6 +155,12 @@ class Plugin:
     missed: str = ""
     """What happens if no program runs its Filter. Set if it binds or allocates what pods claim: nothing replaces it."""
 
+    def epoch(self, _mirror: ClusterMirror, /) -> int | None:
+        """Return a number. While it is the same, a state of PreFilter or PreScore stays right for a class.
+
+        Though pods come and go, as it reads their numbers when it is used. None: a state is stale after an event.
+        """
+
     def references(self, _mirror: ClusterMirror, _pod: Pod, /) -> Hashable:
         """Return the objects behind the names in the pod's fields, such as the UIDs of its claims, or None.
 

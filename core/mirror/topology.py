@@ -218,16 +218,22 @@ class DomainCounts:
         self.presence = self.version
         """The version since which the same domains have pods."""
 
-    def add(self, slot: int, delta: int) -> None:
-        """Add `delta` for the node of a slot. A node without the key is in no domain."""
+    def add(self, slot: int, delta: int) -> bool:
+        """Add `delta` for the node of a slot. A node without the key is in no domain.
+
+        Return whether this was the first pod, or the last one, in any domain.
+        """
         value_id = self.column.of_slot.item(slot)
-        if value_id >= 0:
-            counts = self.counts
-            before = counts.nonzero
-            counts.add(value_id, delta)
-            self.version += 1
-            if counts.nonzero != before:
-                self.presence = self.version
+        if value_id < 0:
+            return False
+        counts = self.counts
+        before = counts.nonzero
+        counts.add(value_id, delta)
+        self.version += 1
+        if counts.nonzero == before:
+            return False
+        self.presence = self.version
+        return not (before and counts.nonzero)
 
     def recount(self, counts: TopologyCounts) -> None:
         """Replace all numbers."""

@@ -104,6 +104,10 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
         """The weight of a required affinity term of an existing pod in the score of a pod that the term selects."""
         self._ignore_preferred_terms_of_existing_pods = ignore_preferred_terms_of_existing_pods
 
+    def epoch(self, mirror: ClusterMirror) -> int:
+        """Return since when the same counters concern each pod, and the same ones of them have pods."""
+        return mirror.affinity.epoch
+
     def scores_for(self, pod: Pod) -> bool:
         """Return whether a pod is scored. With `ignore_preferred_terms_of_existing_pods` it must have preferences."""
         has_preferences = pod.affinity.preferred_affinity or pod.affinity.preferred_anti_affinity

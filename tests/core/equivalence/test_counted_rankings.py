@@ -12,6 +12,7 @@ from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import SUCCESS, Code, Status, Versions
 from core.framework.invalidation import Scope
+from core.mirror.affinity_counts import MatchTerms
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
@@ -23,13 +24,14 @@ from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.profile import Profile
 from core.scheduling_cycle import choose_nodes
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
-from tests.core.decoded import node_of, pod_of
+from tests.core.decoded import matcher_of, node_of, pod_of
 from tests.core.equivalence.said_plugin import StatedPlugin, failing, when
 from tests.core.mirror.values import mirror_of, node, pod, replica_set, selecting, tell
 from tests.core.plugins.podtopologyspread.spreading import must, should
 
 HOST: Final = "kubernetes.io/hostname"
 WEB: Final = labelled(app="web")
+DB: Final = labelled(app="db")
 WEIGHT: Final = 10
 NAMES: Final = "abc"
 
@@ -132,6 +134,58 @@ def test_a_namespace_that_a_term_begins_to_select_repels_on_all_its_nodes() -> N
     tell(cluster.mirror, "Add", Namespace("other", {"team": "x"}))
     cluster.place("c", _web("c", "other"))
     assert cluster.choice() == "d"
+
+
+_OWN: Final = (
+    pytest.param(
+        _web("p").required_anti_affinity(term(HOST, WEB)).required_anti_affinity(term("zone", DB)), id="required"
+    ),
+    pytest.param(
+        _web("p").preferred_anti_affinity(1, term(HOST, WEB)).preferred_anti_affinity(1, term("zone", DB)),
+        id="preferred",
+    ),
+)
+"""Pods that one of two counters keeps off the nodes of others like them."""
+
+
+@pytest.mark.parametrize("requested", _OWN)
+def test_a_counter_that_was_dropped_since_the_last_decision_is_made_again(
+    requested: PodBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.mirror.affinity_counts.MAX_MATCH_COUNTERS", 2)
+    cluster = _Cluster(requested)
+    cluster.place("a", _web("a"))
+    assert [cluster.choice(), cluster.choice()] == ["bcd", "bcd"]
+    others = [MatchTerms((matcher_of(term(HOST, labelled(app=app))),), HOST) for app in "xy"]
+    cluster.mirror.affinity.matches.of(others, "spec.affinity")
+    cluster.place("b", _web("b"))
+    assert cluster.choice() == "cd"
+
+
+@pytest.mark.parametrize("requested", _OWN)
+def test_counters_that_no_event_updates_are_made_for_each_decision(
+    requested: PodBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.mirror.affinity_counts.MAX_MATCHERS", 1)
+    cluster = _Cluster(requested)
+    for placed, best in (("a", "bcd"), ("b", "cd"), ("c", "d")):
+        cluster.place(placed, _web(placed))
+        assert cluster.choice() == best
+
+
+@pytest.mark.parametrize("weight", [0, WEIGHT])
+def test_a_known_term_repels_from_its_first_pod_on_a_known_node_on(weight: int) -> None:
+    def guard(name: str) -> PodBuilder:
+        made, by_host = make_pod(name), term(HOST, WEB)
+        return made.preferred_anti_affinity(weight, by_host) if weight else made.required_anti_affinity(by_host)
+
+    cluster = _Cluster(_web("p"))
+    cluster.place("unknown", guard("first"))
+    assert [cluster.choice(), cluster.choice()] == ["abcd", "abcd"]
+    cluster.place("a", guard("second"))
+    assert cluster.choice() == "bcd"
+    cluster.mirror.forget("default/second")
+    assert cluster.choice() == "abcd"
 
 
 def test_after_the_first_pod_of_a_domain_further_ones_change_no_verdict() -> None:

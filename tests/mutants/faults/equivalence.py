@@ -145,8 +145,8 @@ FAULTS: Final = (
     Fault(
         id="presence-of-a-domain-not-noted",
         breaks="The first pod in a domain leaves the verdicts of classes that it repels as they were.",
-        old="            if counts.nonzero != before:\n",
-        new="            if counts.nonzero > before + 1:\n",
+        old="        if counts.nonzero == before:\n",
+        new="        if counts.nonzero <= before + 1:\n",
         tests=("test_counted_rankings.py", "core/mirror"),
     ),
     Fault(
