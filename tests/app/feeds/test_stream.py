@@ -361,3 +361,47 @@ def test_a_turn_that_follows_is_four_times_that_of_the_others_within_bounds(
         await running
 
     asyncio.run(take_turn())
+
+
+def test_bytes_that_were_waited_for_begin_a_turn_and_cut_no_longer_one_short(clock: list[float]) -> None:
+    async def take_turns() -> None:
+        turns = LoopShare()
+        turns.shortest = FOLLOWING
+        for waited, over in ((0.00001, True), (1.0, False)):
+            turns.arrived(clock[0] - waited)
+            assert turns.over is over
+        for share, over in ((0.9, False), (1.1, True)):
+            clock[0] = 100.0 + share * FOLLOWING
+            assert turns.over is over
+        running = asyncio.create_task(other())
+        await turns.checkpoint()
+        turns.arrived(clock[0] - 0.001)
+        clock[0] += 0.0049
+        assert not turns.over
+        await running
+
+    async def other() -> None:
+        clock[0] += 0.06
+
+    asyncio.run(take_turns())
+
+
+def test_an_event_that_arrives_alone_takes_no_round_of_the_loop(clock: list[float]) -> None:
+    class Counted(LoopShare):
+        rounds = 0
+
+        async def checkpoint(self) -> None:
+            self.rounds += 1
+
+    async def read() -> int:
+        async def stream() -> AsyncIterator[bytes]:
+            for _ in range(3):
+                clock[0] += 1.0
+                yield ADDED
+
+        turns = Counted()
+        async for events in watch_events(stream(), ResourceState(RESOURCES[Pod]), turns):
+            assert all(event.type == "ADDED" for event in events)
+        return turns.rounds
+
+    assert asyncio.run(read()) == 0

@@ -311,6 +311,20 @@ FAULTS: Final = (
         new="self.shortest",
     ),
     Fault(
+        id="an-event-alone-takes-two-rounds",
+        breaks="Each event that arrives alone takes one more round of the event loop.",
+        old="        turns.arrived(left)\n",
+        new="",
+        tests=("feeds/test_stream.py",),
+    ),
+    Fault(
+        id="bytes-that-arrive-cut-a-turn-short",
+        breaks="Beside a flood of large requests, events that arrive in small pieces fall behind.",
+        old="self._ends = max(self._ends, now + self.shortest)",
+        new="self._ends = now + self.shortest",
+        tests=("feeds/test_stream.py",),
+    ),
+    Fault(
         id="event-over-two-lines",
         breaks="What a broken server or proxy sends in two lines is taken for the event of a pod.",
         old="    if len(events) != len(lines):\n",
