@@ -15,15 +15,16 @@ MAX_NODE_SCORE = 100
 NOT_SCORED: Final = -(2**62)
 """Raw score of a node that a plugin excludes from normalisation. The node gets 0."""
 _HALF: Final = 0.5
+FEW: Final = 256
 
 
 def mapped(raw: Int64Array, lowest: int, highest: int, scale: Callable[[Int64Array], Int64Array]) -> Int64Array:
     """Return `scale` of the scores. All are in `lowest` to `highest`. `scale` maps each score by itself.
 
     If there are fewer possible scores than nodes, each possible score is mapped once: 6 us for 5,000 nodes, against 13
-    us for a division of all.
+    us for a division of all. Of few nodes, or groups of them, a division of all takes half of the calls.
     """
-    if highest - lowest >= len(raw):
+    if len(raw) <= FEW or highest - lowest >= len(raw):
         return scale(raw)
     return scale(np.arange(lowest, highest + 1)).take(raw - lowest)
 

@@ -161,7 +161,7 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
         """Normalise the raw scores to 0..100, truncated like Go's int64(). Equal scores all become 0."""
         if len(raw) <= FEW:
             return np.array(_normalized(raw.tolist()), np.int64)
-        lowest, highest = int(raw.min()), int(raw.max())
+        lowest, highest = int(np.minimum.reduce(raw)), int(np.maximum.reduce(raw))
         if lowest == highest:
             return np.zeros_like(raw)
 

@@ -116,7 +116,7 @@ class PreScoreState:
         totals = np.zeros(len(nodes))
         for each, trait in zip(self._traits, traits, strict=True):
             if each.of_host:
-                totals += _worth(each.constraint, trait, _weight(int(np.add.reduce(nodes))), None)
+                totals += each.worth(trait, int(np.add.reduce(nodes)))
             else:
                 pods = each.pods(self._counter(each.constraint))
                 totals += _worth(each.constraint, trait, _weight(each.number(trait, nodes > 0)), pods)
@@ -159,7 +159,7 @@ class PreScoreState:
 class _Trait:
     """A constraint with its pods by domain: a decision changes one domain. Stale like the state."""
 
-    __slots__ = ("_domains", "_number", "_pods", "_version", "column", "constraint", "of_host")
+    __slots__ = ("_domains", "_number", "_of_nodes", "_pods", "_version", "_worth", "column", "constraint", "of_host")
 
     def __init__(self, constraint: SpreadConstraint, column: LabelColumn, domains: Domains) -> None:
         self.constraint = constraint
@@ -169,6 +169,18 @@ class _Trait:
         self._version = 0
         self._pods: Int64Array | None = None
         self._number = b"", 0
+        self._of_nodes: tuple[Int64Array | None, int] = None, 0
+        self._worth: Float64Array = np.zeros(0)
+
+    def worth(self, trait: Int64Array, size: int) -> Float64Array:
+        """Return what the hostname gives groups with these numbers of pods, of so many nodes. Mostly as before.
+
+        The caller must not change the array.
+        """
+        if trait is not self._of_nodes[0] or size != self._of_nodes[1]:
+            self._of_nodes = trait, size
+            self._worth = _worth(self.constraint, trait, _weight(size), None)
+        return self._worth
 
     def number(self, trait: Int64Array, among: BoolArray) -> int:
         """Return the number of domains of some groups, with their traits. It is mostly as before."""
@@ -211,7 +223,7 @@ def _worth(constraint: SpreadConstraint, trait: Int64Array, weight: float, pods:
 
 def turned(raw: Int64Array, lowest: int) -> Int64Array:
     """Invert and normalise the raw scores of nodes that are all scored. `lowest` is the lowest of them."""
-    highest = int(raw.max())
+    highest = int(np.maximum.reduce(raw))
     if highest <= 0:
         return np.full_like(raw, MAX_NODE_SCORE)
     return mapped(raw, lowest, highest, lambda scores: MAX_NODE_SCORE * (highest + lowest - scores) // highest)

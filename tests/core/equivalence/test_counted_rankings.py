@@ -360,6 +360,22 @@ def test_nodes_that_are_not_scored_add_no_weight() -> None:
     assert cluster.choice() == "ab"
 
 
+def test_the_pods_of_a_host_weigh_less_the_fewer_nodes_fit() -> None:
+    cluster, judge = _Cluster(_spreading(should(HOST), should("zone"))), StatedPlugin("Judge")
+    judge.invalidated_by = (when(Pod, Scope.NODE),)
+    cluster.profile = Profile((*cluster.profile.filters, judge), cluster.profile.scores)
+    cluster.cache = EquivalenceCache(cluster.mirror, cluster.profile.plugins)
+    tell(cluster.mirror, "Add", *[_node(name, zone) for name, zone in zip("efghij", "yzzyyz", strict=True)])
+    for name in "afcib":
+        cluster.place(name, _web(name))
+    choices = [cluster.choice() for _ in range(3)]
+    for name in "gedjba":
+        judge.stated[name] = failing("full")
+        cluster.place(name, make_pod(f"on-{name}"))
+        choices.append(cluster.choice())
+    assert " ".join(choices) == "gj gj gj j j j h h fh"
+
+
 def test_with_a_label_that_no_node_has_all_nodes_stay_alike() -> None:
     cluster = _Cluster(_spreading(should(HOST), should("rack")))
     cluster.place("a", _web("a"))

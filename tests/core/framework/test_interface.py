@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.framework.interface import SUCCESS, Code, Status, Verdicts, reasons_text
-from core.framework.scores import default_normalize, mapped
+from core.framework.scores import FEW, default_normalize, mapped
 from core.mirror.topology import Int64Array
 
 
@@ -87,9 +87,10 @@ def test_dense_scores_and_sparse_ones_are_scaled_alike(
 @pytest.mark.parametrize(
     ("raw", "scaled"),
     [
-        pytest.param([7, 5, 7, 5, 5], [5, 6, 7], id="fewer-possible-scores-than-nodes"),
-        pytest.param([-1, 1, 1, 0, 0], [-1, 0, 1], id="negative-scores"),
-        pytest.param([5, 9, 5], [5, 9, 5], id="more-possible-scores-than-nodes"),
+        pytest.param([7, 5, 7, 5, 5] * FEW, [5, 6, 7], id="fewer-possible-scores-than-nodes"),
+        pytest.param([-1, 1, 1, 0, 0] * FEW, [-1, 0, 1], id="negative-scores"),
+        pytest.param([5, 5 * FEW, 5] * FEW, [5, 5 * FEW, 5] * FEW, id="more-possible-scores-than-nodes"),
+        pytest.param([7, 5, 7, 5, 5], [7, 5, 7, 5, 5], id="few-nodes"),
     ],
 )
 def test_each_possible_score_is_scaled_once_if_that_is_less(raw: list[int], scaled: list[int]) -> None:

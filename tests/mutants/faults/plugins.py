@@ -6,6 +6,20 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="hostnames-weigh-as-for-other-nodes",
+        breaks="Where nodes come to fit or cease to, spread by hostname counts as much as for the last decision.",
+        old="        if trait is not self._of_nodes[0] or size != self._of_nodes[1]:\n",
+        new="        if trait is not self._of_nodes[0]:\n",
+        tests=("core/equivalence/test_counted_rankings.py",),
+    ),
+    Fault(
+        id="hostnames-are-worth-what-other-groups-were",
+        breaks="A group of nodes that is new has no score, or that of another one.",
+        old="        if trait is not self._of_nodes[0] or size != self._of_nodes[1]:\n",
+        new="        if size != self._of_nodes[1]:\n",
+        tests=("core/equivalence/test_counted_rankings.py",),
+    ),
+    Fault(
         id="spread-scores-nodes-with-pods-by-zone-alone",
         breaks="A node with pods of the app scores like its neighbours without any.",
         old="                trait = self._counter(each.constraint).on(slot)\n",
