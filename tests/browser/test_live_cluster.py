@@ -227,6 +227,22 @@ def test_a_click_is_not_lost_if_the_list_is_read_again_while_the_button_is_down(
     assert followed.value("document.querySelector('#pod-name').value") == followed.text(".waiting button")
 
 
+def test_an_answer_takes_the_focus_if_the_list_it_was_asked_in_has_been_read_again(
+    followed: Page, close: Callable[[], None]
+) -> None:
+    followed.delay("explain?limit=3")
+    followed.browser.click(".waiting button")
+    followed.until_delayed()
+    looks = followed.value(LOOKS)
+    close()
+    followed.browser.until(f"{LOOKS} > {looks}")
+    followed.painted()
+    assert followed.value("document.activeElement.dataset.pod") == followed.text(".waiting button")
+    followed.release()
+    followed.responded("nodes are available")
+    assert followed.value("document.activeElement.textContent") == "Answer"
+
+
 def test_a_hidden_page_does_not_follow_and_catches_up_when_it_is_shown(
     followed: Page, close: Callable[[], None]
 ) -> None:

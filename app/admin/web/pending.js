@@ -54,11 +54,15 @@ export async function showPending(ask) {
     byId("pending-count").textContent = String(pending.pods.length || "");
     const folds = new Map([...place.querySelectorAll("details")].map((each) => [each.id, each.open]));
     const { activeElement } = document;
-    const focused = activeElement instanceof HTMLElement && place.contains(activeElement) && activeElement.dataset.pod;
+    const focused = activeElement instanceof HTMLElement && place.contains(activeElement) ? activeElement : null;
     place.replaceChildren(...causesOf(pending, ask), ...leftOut(pending));
     offerCaller(pending.names_hidden ?? "");
     for (const each of place.querySelectorAll("details")) each.open = folds.get(each.id) ?? each.open;
-    for (const button of place.querySelectorAll("button")) if (button.dataset.pod === focused) button.focus();
+    const again = [...place.querySelectorAll("button")].find((each) => each.dataset.pod === focused?.dataset.pod);
+    if (focused && again) {
+      again.replaceWith(focused); // from another one an answer would tell that somebody has gone on
+      focused.focus({ preventScroll: true });
+    }
   } catch (error) {
     byId("pending-count").textContent = "";
     place.replaceChildren(element("p", { class: "hint", text: messageOf(error) }));
