@@ -5,7 +5,7 @@ from statistics import fmean, median
 from tests.browser.page import Page
 from tests.browser.served import HUGE, NODES, bench_pod
 
-FRAME = 50.0  # ms in which a picture has to be painted anew; on an idle machine it takes some 5
+FRAME = 50.0  # ms in which a picture has to be painted anew on an idle machine, where it takes some 5
 OPENING = 1000.0  # ms from the click on a link until all nodes are drawn, on an idle machine
 TRIES = 5  # of which the best counts: other work on the machine is not the page's
 
@@ -67,7 +67,7 @@ def test_the_pointer_is_followed_fluently(large_page: Page) -> None:
           times.push(performance.now() - begun);
         } return times; })()"""
     )
-    assert median(took) < FRAME
+    assert median(took) / slowness(page) < FRAME, took
 
 
 def test_an_unknown_pod_is_told_beside_its_field(large_page: Page) -> None:
@@ -97,5 +97,5 @@ def test_an_answer_of_15_000_nodes_is_drawn_and_its_nodes_can_be_chosen(huge_pag
         it.value = 'memory'; it.dispatchEvent(new Event('change')); it.value = 'verdict';
         it.dispatchEvent(new Event('change')); return (performance.now() - begun) / 2; }})"""
     )
-    assert min(took) < OPENING / 2, took
+    assert min(took) / slowness(page) < OPENING / 2, took
     page.show_node("node-14999")
