@@ -385,7 +385,7 @@ def test_a_question_that_takes_more_memory_than_is_left_ends(cluster: str, monke
     monkeypatch.setattr("app.simulation.questions.lose_each", growing)
     monkeypatch.setattr("app.simulation.asking.resident_bytes", lambda: 0)
     monkeypatch.setattr(MemoryWatch, "room", lambda _: 100 * 2**20)
-    app = served(cluster, question_seconds=5.0)[0].admin
+    app = served(cluster, question_seconds=PATIENCE)[0].admin
     assert app is not None
     response = post(app, "loss")
     assert (response.status_code, response.json()["detail"]) == (

@@ -48,7 +48,9 @@ async def schedule(scheduler: Scheduler, pod: Object, random: Random) -> int:
     """Try until the pod is bound, as kube-scheduler does; give the number of attempts that failed."""
     failed = 0
     while True:
-        fitting = await scheduler.filter(pod, *NODES)
+        response = (await scheduler.ask("filter", pod, *NODES)).json()
+        assert response["Error"].partition(":")[0] in {"", "shed"}, response  # on a busy machine 0.6 s is too soon
+        fitting = response["NodeNames"]
         error = await scheduler.bind(pod, random.choice(fitting)) if fitting else "none fits"
         assert_no_rule_is_broken(scheduler.server)
         if not error:

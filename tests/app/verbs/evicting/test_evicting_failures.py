@@ -286,6 +286,7 @@ async def test_a_fault_of_our_own_is_logged_and_the_next_pod_gets_its_turn(
 @scenario()
 async def test_of_too_many_pods_some_get_no_turn(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.verbs.evictor._MAX_WAITING", 2)
+    monkeypatch.setattr("app.verbs.evictor._PAUSE", 1.0)  # all have come before the first turn
     async with scheduling(server, N1, preempt="evict") as scheduler:
         await running(scheduler, web("a", "n1"))
         for name in ("one", "two", "two", "three"):

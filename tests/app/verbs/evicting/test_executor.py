@@ -134,7 +134,10 @@ async def lose_the_nomination(scheduler: Scheduler, pod: Object) -> None:
 
 
 @scenario()
-async def test_a_nomination_that_is_lost_while_the_victims_are_going_is_set_again(server: FakeApiServer) -> None:
+async def test_a_nomination_that_is_lost_while_the_victims_are_going_is_set_again(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.verbs.evictor._PAUSE", 1.0)  # it is lost before the turn
     async with scheduling(server, N1, N2, preempt="evict") as scheduler:
         await running(scheduler, web("a", "n1", 1), web("b", "n2", 2))
         pod = scheduler.create(IMPORTANT)
