@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from core.mirror.affinity_counts import AffinityCounts
 from core.mirror.topology import DomainCounts
 
 _OURS: Final = ("app.", "core.", "tests.")
@@ -31,7 +32,7 @@ RETAINED: Final[Mapping[str, str]] = {
     "core.framework.node_matcher.NodeMatcher": "selectors of the nodes, made at their first use",
 }
 """Classes with results that depend on the mirror alone. To make them earlier or later changes no answer."""
-ADVANCING: Final = ((DomainCounts, "version"), (DomainCounts, "presence"))
+ADVANCING: Final = ((DomainCounts, "version"), (DomainCounts, "presence"), (AffinityCounts, "_changes"))
 """The attributes that a supposition advances. They number kept results, which are then computed again (what_if.py)."""
 TIMED: Final[Mapping[str, str]] = {
     "app.telemetry": "requests are counted and timed, dry or not; `test_dry_runs` compares the metrics",
@@ -137,7 +138,8 @@ def _of_object(value: object) -> Iterator[tuple[str, object]]:
             if (base, slot) not in ADVANCING and hasattr(value, slot):
                 yield f".{slot}", getattr(value, slot)
     for attribute, part in getattr(value, "__dict__", {}).items():
-        yield f".{attribute}", part
+        if (kind, attribute) not in ADVANCING:
+            yield f".{attribute}", part
 
 
 def _key(key: object) -> str:
