@@ -168,7 +168,8 @@ class Unfit(msgspec.Struct, gc=False):
         if not again.places:
             return
         before = self.verdicts
-        statuses = [*dict.fromkeys((*before.statuses, *again.statuses.values()))]
+        # The codes stay as they are, also of a status that two filters have.
+        statuses = [*before.statuses, *(each for each in again.statuses.values() if each not in before.statuses)]
         codes = before.codes.astype(np.min_scalar_type(len(statuses)))  # a copy, because others have the verdicts
         for position, place in again.places.items():
             codes[position] = statuses.index(again.statuses[position])

@@ -319,6 +319,19 @@ def test_where_counters_may_have_changed_any_node_all_are_judged_again() -> None
     assert statuses(rejected.decided()[1]) == [AWAY, LATE, LATE], "by the node itself"
 
 
+def test_nodes_keep_a_reason_that_two_filters_give() -> None:
+    rejected, counting = _rejected_by_counts()
+    rejected.first.stated, counting.stated = {"a": FULL}, {"b": FULL, "c": LATE}
+    for number in (1, 2):  # the verdicts are not in the chain, because counters change all the time
+        counting.alike, counting.version = False, number
+        for name in "abc":
+            rejected.mirror.assume(pod(f"{name}{number}"), name, 0.0)
+        assert statuses(rejected.decided()[1]) == [FULL, FULL, LATE]
+    rejected.first.stated["a"] = AWAY
+    rejected.mirror.assume(pod("q"), "a", 0.0)
+    assert statuses(rejected.decided()[1]) == [AWAY, FULL, LATE]
+
+
 def test_a_filter_with_counters_that_had_nothing_to_say_is_asked_again() -> None:
     rejected, counting = _Rejected(), _Counting()
     rejected.judged_by(counting, rejected.first)

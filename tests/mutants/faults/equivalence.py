@@ -364,6 +364,13 @@ FAULTS: Final = (
         tests=("test_unfit.py",),
     ),
     Fault(
+        id="a-refusal-with-the-reason-of-another-node",
+        breaks="Where two filters have one reason, a node that changes gives other nodes reasons that are not theirs.",
+        old="[*before.statuses, *(each for each in again.statuses.values() if each not in before.statuses)]",
+        new="[*dict.fromkeys((*before.statuses, *again.statuses.values()))]",
+        tests=("test_unfit.py",),
+    ),
+    Fault(
         id="a-refusal-with-the-text-of-other-reasons",
         breaks="The message of a pod that fits nowhere has a reason that no node has any more.",
         old="        if _present(before) == _present(self.verdicts):\n",
