@@ -96,7 +96,8 @@ class CachedEvaluation:
             # A class that is refused again may be so for long.
             entry.unfit = Unfit(self._validities.now, batch.slots, verdicts) if is_complete else NOT_STORED
             if is_complete and unfit is not None:
-                self._note_first_failing(entry.unfit, filters, batch)
+                with work.uncharged():
+                    self._note_first_failing(entry.unfit, filters, batch)
             self._cache.update_size(entry)
         return verdicts
 

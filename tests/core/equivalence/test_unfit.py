@@ -378,6 +378,23 @@ def test_work_is_charged_once_if_all_nodes_are_judged_again() -> None:
     assert statuses(rejected.decided()[1]) == [FULL] * 3
 
 
+def test_to_note_which_filter_fails_first_is_charged_for_nothing() -> None:
+    class Heavy(StatedPlugin):
+        def filter(self, state: Pod, batch: NodeBatch) -> Verdicts:
+            rejected.mirror.work.spend(60, "spec.volumes", 1)
+            return super().filter(state, batch)
+
+    rejected, heavy = _Rejected(), Heavy("Heavy", invalidated_by=(when(Pod, Scope.NODE),))
+    rejected.first.stated, heavy.stated = {}, dict.fromkeys("abc", FULL)
+    rejected.judged_by(heavy, rejected.first)
+    rejected.mirror.work.limit = 100
+    rejected.known()
+    for number, verdict in enumerate((SUCCESS, FULL, FULL)):  # a node fits for a while
+        heavy.stated["c"] = verdict
+        rejected.mirror.assume(pod(f"q{number}"), "c", 0.0)
+        assert bool(rejected.decided()[0]) is (verdict is SUCCESS)
+
+
 def test_a_state_that_lasts_is_made_once() -> None:
     rejected = _Rejected()
     rejected.first.state_lasts = True

@@ -385,6 +385,13 @@ FAULTS: Final = (
         tests=("test_unfit.py",),
     ),
     Fault(
+        id="a-refusal-charged-for-its-note",
+        breaks="A pod with much work that fits nowhere gets an error once a node that it fitted is full again.",
+        old="                with work.uncharged():\n                    self",
+        new="                if filters:\n                    self",
+        tests=("test_unfit.py",),
+    ),
+    Fault(
         id="a-refusal-kept-for-other-nodes",
         breaks="The verdicts on all nodes are returned for a request with some of them.",
         old="if unfit is not None and unfit.slots is batch.slots:",
