@@ -154,7 +154,7 @@ LOADING: Final = 0.005
 FOLLOWING: Final = 0.0002
 """Seconds of a turn that follows a watch: about one event, after which a request is answered before the next one."""
 _WAITED: Final = 0.00005
-"""Seconds. Bytes that are there already come within 5 us, and without a round of the loop."""
+"""Seconds. Bytes that are there already mostly come within 5 us, but a full buffer takes up to a millisecond."""
 _TO_OTHERS: Final = 4
 """Turns of a busy loop to those of the other tasks. With 1, a watch of 2,000 events a second fell behind a flood."""
 
@@ -176,13 +176,14 @@ class LoopShare:
         return perf_counter() > self._ends
 
     def arrived(self, left: float) -> None:
-        """Begin a new turn with bytes that the caller has waited for since `left`: meanwhile all others had the loop.
+        """Begin a short turn with bytes that the caller has waited for since `left`: meanwhile others had the loop.
 
-        Else each event that arrives alone would end with a checkpoint, a round of the loop before the next wait.
+        Else each event that arrives alone would end with a checkpoint, a round of the loop before the next wait. It is
+        short even while a list is loaded, because to read bytes that were there may take as long as a wait.
         """
         now = perf_counter()
         if now - left > _WAITED:
-            self._ends = max(self._ends, now + self.shortest)
+            self._ends = max(self._ends, now + FOLLOWING)
 
     async def checkpoint(self) -> None:
         """Let the other tasks of the loop run once, and begin a new turn."""

@@ -13,6 +13,7 @@ from app.feeds import stream as stream_module
 from app.feeds.freshness import ResourceState
 from app.feeds.stream import (
     FOLLOWING,
+    LOADING,
     Bookmark,
     BrokenWatchError,
     GarbledWatchError,
@@ -384,6 +385,18 @@ def test_bytes_that_were_waited_for_begin_a_turn_and_cut_no_longer_one_short(clo
         clock[0] += 0.06
 
     asyncio.run(take_turns())
+
+
+def test_bytes_that_took_long_to_read_though_they_were_there_lengthen_no_turn(clock: list[float]) -> None:
+    turns = LoopShare()
+    asyncio.run(turns.checkpoint())
+    for _ in range(2):  # of a list, which others wait for
+        clock[0] += 0.45 * LOADING
+        left = clock[0]
+        clock[0] += 0.04 * LOADING
+        turns.arrived(left)
+    clock[0] += 0.1 * LOADING
+    assert turns.over
 
 
 def test_an_event_that_arrives_alone_takes_no_round_of_the_loop(clock: list[float]) -> None:

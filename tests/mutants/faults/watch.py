@@ -320,8 +320,15 @@ FAULTS: Final = (
     Fault(
         id="bytes-that-arrive-cut-a-turn-short",
         breaks="Beside a flood of large requests, events that arrive in small pieces fall behind.",
-        old="self._ends = max(self._ends, now + self.shortest)",
-        new="self._ends = now + self.shortest",
+        old="self._ends = max(self._ends, now + FOLLOWING)",
+        new="self._ends = now + FOLLOWING",
+        tests=("feeds/test_stream.py",),
+    ),
+    Fault(
+        id="a-full-buffer-begins-a-long-turn",
+        breaks="While a list is loaded, a request waits for events twice as long as it may.",
+        old="max(self._ends, now + FOLLOWING)",
+        new="max(self._ends, now + self.shortest)",
         tests=("feeds/test_stream.py",),
     ),
     Fault(
