@@ -204,7 +204,8 @@ class EquivalenceCache:
         """Return the class of a pod, which is made if it is new. None: the pod has no class.
 
         The pods of a controller mostly have their parts in common, as the same objects. Then none is hashed, and what
-        they refer to is looked up again only after a change of anything but a pod. Each takes 3 us.
+        they refer to is looked up again only after a change of anything but a pod. Each takes 3 us. Parts that are much
+        larger than the key are not kept.
         """
         parts, others_at = self._classifier.parts(pod), self.validities.others_at
         objects = tuple(map(id, parts))
@@ -216,7 +217,7 @@ class EquivalenceCache:
                 if key is None:
                     return None
                 entry = self._entries.get(key) or self._added(key, pod)
-                if entry.in_cache:
+                if entry.in_cache and entry.has_room_for(pod.demand):
                     self._of_objects.pop(entry.objects, None)
                     entry.parts, entry.objects = parts, objects
                     self._of_objects[objects] = entry

@@ -199,6 +199,10 @@ class ClassEntry:
         self.nbytes = 0  # as counted in the cache's sum
         self.in_cache = True
 
+    def has_room_for(self, demand: Demand) -> bool:
+        """Return whether a pod's demand takes little more than is counted. The key has what plugins read of it."""
+        return KEY_FACTOR * (len(msgspec.json.encode(demand, enc_hook=str)) - SHORT_KEY) <= self._own_bytes
+
     def filter_row(self, plugin: AnyFilter) -> FilterRow:
         """Return the verdicts of a plugin."""
         row = self.filters.get(plugin.name)

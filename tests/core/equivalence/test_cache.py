@@ -19,6 +19,7 @@ from core.mirror.topology import MIN_SLOTS
 from core.objects.kinds import Namespace
 from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import PersistentVolumeClaim
+from tests.core.decoded import demanding
 from tests.core.equivalence.said_plugin import StatedPlugin, failing, statuses, when, whole
 from tests.core.mirror.values import mirror_of, node, tell
 
@@ -154,6 +155,17 @@ def test_objects_of_an_evicted_class_make_it_again() -> None:
         statuses(requested.cache.evaluation(pod), requested.plugin, whole(requested.mirror))
     assert requested.classes() == ["a"]
     assert requested.cache.statistics.misses == {"NEW_CLASS": 6, "EVICTED": 3}
+
+
+def test_what_no_plugin_reads_of_a_pod_is_kept_with_its_class_only_if_it_is_small() -> None:
+    plugin = StatedPlugin(class_fields=("namespace", "demand.images"))
+    cache, pod = EquivalenceCache(mirror_of(node("a")), [plugin]), of_class("a")
+    small, large = (demanding(pod, origins=(("cpu", length * "x"),)) for length in (300, 100_000))
+    for requested, remains in ((large, False), (small, True), (large, False), (small, True)):
+        cache.evaluation(requested)
+        (entry,) = cache
+        assert (requested.demand in entry.parts) is remains
+    assert cache.nbytes < 5_000
 
 
 # Slots.

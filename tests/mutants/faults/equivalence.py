@@ -181,6 +181,13 @@ FAULTS: Final = (
         new="entry.objects = objects",
     ),
     Fault(
+        id="large-demands-that-no-plugin-reads-are-kept",
+        breaks="Requests for pods with a megabyte in the name of an init container fill the memory.",
+        old=" and entry.has_room_for(pod.demand)",
+        new="",
+        tests=("test_cache.py",),
+    ),
+    Fault(
         id="pod-that-a-plugin-knows-in-a-class",
         breaks="A pod that owns a ResourceClaim gets the results of others with the same fields.",
         old="        return bound[0] is None and not self._knowing",
