@@ -37,7 +37,7 @@ _LATER: Final = """
 const fetchAtOnce = window.fetch;
 window.fetch = async (path, options) => {
   const found = await fetchAtOnce(path, options);
-  if (PATHS.includes(path)) await new Promise(done => setTimeout(done, 500));
+  if (PATHS.includes(path)) await new Promise(done => setTimeout(done, PAUSE));
   return found;
 };
 """
@@ -110,9 +110,9 @@ class Browser:
         self.until("!window.left && document.readyState === 'complete'")
 
     @contextmanager
-    def delaying(self, *paths: str) -> Iterator[None]:
+    def delaying(self, *paths: str, seconds: float = 0.5) -> Iterator[None]:
         """Have pages that are opened in the block get each of some paths later than all others."""
-        script = _LATER.replace("PATHS", json.dumps(paths))
+        script = _LATER.replace("PATHS", json.dumps(paths)).replace("PAUSE", str(1000 * seconds))
         added = self.command("Page.addScriptToEvaluateOnNewDocument", {"source": script})
         try:
             yield

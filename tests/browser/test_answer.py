@@ -56,6 +56,18 @@ def test_on_a_phone_the_answer_of_a_link_is_still_in_view_when_pods_above_it_hav
     assert phone.value(IN_VIEW)
 
 
+def test_on_a_phone_whoever_looks_at_a_node_before_all_has_come_stays_there(phone: Page) -> None:
+    phone.browser.open("about:blank")
+    with phone.browser.delaying("pending", seconds=3.0):
+        phone.browser.open(f"{phone.url}#pod=data/queue-3")
+    phone.responded("nodes are available")
+    phone.browser.click_at(*(side + 20 for side in phone.browser.centre("document.querySelector('#map')")))
+    phone.browser.until("document.querySelector('#detail-body h3') !== null")
+    phone.settled()
+    assert phone.value("document.querySelector('#details').getBoundingClientRect().top < innerHeight / 2")
+    assert phone.value(FOCUSED) != "Answer"
+
+
 def test_whoever_likes_motion_sees_the_page_scroll_to_the_answer(phone: Page) -> None:
     phone.browser.window(*PHONE, moves=True)
     phone.value(KEEP_SCROLLS)

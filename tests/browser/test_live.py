@@ -7,7 +7,8 @@ import httpx
 
 from tests.browser.chromium import Browser
 from tests.browser.conftest import opened
-from tests.browser.served import demo
+from tests.browser.served import demo, listed, serving
+from tests.builders import make_node, make_pod
 
 
 def test_a_service_that_has_stopped_is_said_and_found_again(browser: Browser, tmp_path: Path) -> None:
@@ -27,6 +28,26 @@ def test_a_service_that_has_stopped_is_said_and_found_again(browser: Browser, tm
     with demo(tmp_path / "second", KINDRED_ADMIN=f"127.0.0.1:{port}"):
         browser.until("document.querySelector('#lost').textContent === ''")
         page.until_text("#mirror", "fresh")
+        browser.open("about:blank")
+
+
+def test_an_answer_of_a_service_that_has_just_started_anew_is_not_said_to_be_old(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    with demo(tmp_path / "first") as service:
+        page = opened(browser, f"{service.admin_url}/")
+        port = httpx.URL(service.admin_url).port
+        assert service.end(signal.SIGTERM) == 0
+        browser.until("document.querySelector('#lost').textContent !== ''")
+    page.delay("events")
+    dump = tmp_path / "small.json"
+    pod = make_pod("web-0").in_namespace("shop").on("n1").obj()
+    dump.write_text(listed((("Node", [make_node("n1").obj()]), ("Pod", [pod]))))
+    with serving(tmp_path / "second", "--snapshot", str(dump), KINDRED_ADMIN=f"127.0.0.1:{port}"):
+        page.ask("shop/web-0")
+        assert page.value("document.querySelector('#changed').hidden")
         browser.open("about:blank")
 
 

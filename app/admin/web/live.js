@@ -10,6 +10,7 @@ const LATEST = 8_000;
 const REST = 3_000; // ms between two looks at what may change all the time
 const SHARE = 10; // times as long as the last look took: a page must not keep the service busy
 const LONGEST_SILENCE = 40_000; // ms; the service says something every 15 s
+const LONGEST_PRESS = 10_000; // ms for which the page waits for a release
 
 /**
  * @typedef {object} Listener
@@ -115,17 +116,19 @@ async function listen(over, changed) {
 
 /** @type {Promise<unknown>} */
 let pressed = Promise.resolve();
-addEventListener(
-  "pointerdown",
-  ({ button }) => {
-    if (button) return; // the menu that another one opens may take its release
-    pressed = new Promise((done) => {
-      // Its click comes within the same task.
-      for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(done), { once: true });
-    });
-  },
-  true,
-);
 
-/** Wait until no button of the mouse is pressed: what is replaced between its press and its release gets no click. */
+/** @param {...string} ends of the press, of which none may come: a menu of the system takes the release */
+function press(...ends) {
+  const over = AbortSignal.timeout(LONGEST_PRESS);
+  pressed = new Promise((done) => {
+    // Its click comes within the same task.
+    for (const end of ends) addEventListener(end, () => setTimeout(done), { once: true, signal: over });
+    over.addEventListener("abort", done);
+  });
+}
+
+addEventListener("pointerdown", ({ button }) => !button && press("pointerup", "pointercancel"), true);
+addEventListener("keydown", ({ key, repeat }) => key === " " && !repeat && press("keyup"), true);
+
+/** Wait until no button is pressed: what is replaced, or moves, between its press and its release gets no click. */
 export const released = () => pressed;

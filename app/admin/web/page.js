@@ -101,6 +101,7 @@ const again = () => (question?.ask ? askMany(question.ask) : ask(form.asked));
  */
 async function ask(wanted, how = "push", stays = false) {
   const { activeElement } = document;
+  const choice = chosen;
   const signal = running.begin(RUNNING[wanted.ask]);
   complain(byId("rack-key"), byId("rack-key-error"), "");
   takeBack(byId("side"));
@@ -113,7 +114,12 @@ async function ask(wanted, how = "push", stays = false) {
     running.end();
     await opened; // until then, what comes above it would move it out of view
     // Not from under somebody who has gone on meanwhile.
-    if (question === wanted && !stays && [activeElement, document.body].includes(document.activeElement)) {
+    if (
+      question === wanted &&
+      chosen === choice &&
+      !stays &&
+      [activeElement, document.body].includes(document.activeElement)
+    ) {
       byId("cluster-heading").focus({ preventScroll: true });
       reveal(byId("cluster"));
     }
@@ -228,8 +234,9 @@ function showAnswer(text, nodes, told) {
   const sure = !nodes.not_judged.length && !told.manifest?.unknown.length;
   const cluster = new JudgedCluster(nodes, sure, profileText(told.summary));
   const { scoreAll } = form;
-  if (told.mirror.generation >= generation) {
-    showMirror(told.mirror); // else a newer state has come before
+  // Else a newer state has come before. A service that has started anew begins with small generations.
+  if (isLost() || told.mirror.generation >= generation) {
+    showMirror(told.mirror);
     generation = told.mirror.generation;
   }
   show(
@@ -526,13 +533,15 @@ complete(inputById("pod-name"), ["pod"]);
 
 const refreshers = [refresh, () => showPending(askAbout).then(refreshDetail), showUnits].map(paced);
 
+const isLost = () => byId("lost").textContent !== "";
+
 /** @param {import("admin-port").MirrorState} state */
 function changed(state) {
-  const wasLost = byId("lost").textContent !== "";
+  const wasLost = isLost();
   showLost("");
   showMirror(state);
   generation = state.generation;
-  noticeChange();
+  released().then(noticeChange);
   if (!wasLost && overview?.cluster.columns.generation === generation) return;
   for (const begin of refreshers) begin();
 }
