@@ -329,7 +329,9 @@ def _prepared(ranking: Ranking, request: RankRequest, plugin: AnyFilter) -> tupl
     if last is not None and last[0] == epoch:
         return last[1]
     found: tuple[Status, Any] = plugin.pre_filter(request.mirror, request.pod)
-    if epoch is not None and epoch == plugin.epoch(request.mirror):  # else nobody updates some of its counters
+    if epoch is None or epoch != plugin.epoch(request.mirror):
+        return found  # nobody updates some of its counters
+    if found[1] is None or plugin.is_small(found[1]):
         ranking.counting_states[plugin.name] = epoch, found
     return found
 

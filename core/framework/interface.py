@@ -216,6 +216,10 @@ class FilterPlugin(Plugin, ABC, Generic[FilterState]):
     def filter(self, state: FilterState, batch: NodeBatch, /) -> Verdicts:
         """Judge every node of the batch. The verdict on an unknown node is ignored."""
 
+    def is_small(self, _state: FilterState, /) -> bool:
+        """Return whether a state may be kept while its `epoch` lasts. Nobody counts the bytes that it keeps."""
+        return True
+
     def status_on(self, _state: FilterState, _slot: int, /) -> Status | None:
         """Return the verdict on the known node of a slot: SUCCESS itself, or a failure. None: `filter` says.
 

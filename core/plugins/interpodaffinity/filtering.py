@@ -40,6 +40,11 @@ class DomainSums:
         """Whether no domain has a counted pod. Weights that cancel out, or are 0, still count as counted."""
         return not self._by_column
 
+    @property
+    def size(self) -> int:
+        """How many counters are summed."""
+        return sum(map(len, self._by_column.values()))
+
     def versions(self) -> tuple[int, ...]:
         """Return the versions of the counters. Counters without pods add nothing to a sum, and are left out."""
         return tuple([domains.version for weighted in self._by_column.values() for domains, _ in weighted])

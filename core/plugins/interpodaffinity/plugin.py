@@ -4,6 +4,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity (plug
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.explaining import ExplainedAffinity, counted_terms
 from core.plugins.interpodaffinity.filtering import FEW, NAME, DomainSums, PreFilterState
+
+_FEW_COUNTERS: Final = 16
+"""Of states that are kept beside a class."""
 
 # The score side (scoring.go): preferences of the incoming pod, and of existing pods that select it.
 
@@ -107,6 +111,10 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
     def epoch(self, mirror: ClusterMirror) -> int:
         """Return since when the same counters concern each pod, and the same ones of them have pods."""
         return mirror.affinity.epoch
+
+    def is_small(self, state: PreFilterState) -> bool:
+        """Return whether a state has few counters. It keeps those alive that the mirror has dropped: 5 KB each."""
+        return len(state.affinity) + state.anti_affinity.size + state.existing_anti_affinity.size <= _FEW_COUNTERS
 
     def scores_for(self, pod: Pod) -> bool:
         """Return whether a pod is scored. With `ignore_preferred_terms_of_existing_pods` it must have preferences."""

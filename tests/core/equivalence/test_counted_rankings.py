@@ -1,5 +1,6 @@
 """What a ranking looks at again after a change of counters, with InterPodAffinity and with a plugin that states it."""
 
+import gc
 from collections.abc import Collection, Sequence
 from random import Random
 from typing import Any, Final
@@ -15,7 +16,7 @@ from core.framework.invalidation import Scope
 from core.mirror.affinity_counts import MatchTerms
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import Int64Array
+from core.mirror.topology import DomainCounts, Int64Array
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod, SpreadConstraint
@@ -34,6 +35,7 @@ WEB: Final = labelled(app="web")
 DB: Final = labelled(app="db")
 WEIGHT: Final = 10
 NAMES: Final = "abc"
+TERMS: Final = 20
 
 
 def _web(name: str, namespace: str = "default") -> PodBuilder:
@@ -171,6 +173,27 @@ def test_counters_that_no_event_updates_are_made_for_each_decision(
     for placed, best in (("a", "bcd"), ("b", "cd"), ("c", "d")):
         cluster.place(placed, _web(placed))
         assert cluster.choice() == best
+
+
+def test_classes_with_many_terms_keep_no_counter_that_the_mirror_has_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.mirror.affinity_counts.MAX_MATCH_COUNTERS", TERMS)
+    gc.collect()
+    before, cluster = _live_counters(), _Cluster(_web("p"))
+    for of_class in range(4):
+        requested, placed = make_pod("p"), make_pod(f"placed{of_class}")
+        for number in range(TERMS):
+            key = f"{of_class}-{number}"
+            requested = requested.required_anti_affinity(term(HOST, labelled(**{key: "yes"})))
+            placed = placed.label(key, "yes")
+        cluster.place("a", placed)
+        cluster.requested = pod_of(requested)
+        assert [cluster.choice() for _ in range(3)] == ["bcd"] * 3
+    gc.collect()
+    assert _live_counters() - before <= TERMS
+
+
+def _live_counters() -> int:
+    return sum(type(each) is DomainCounts for each in gc.get_objects())
 
 
 @pytest.mark.parametrize("weight", [0, WEIGHT])
