@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 _CHUNK: Final = 256 * 1024
 _PATIENCE: Final = 10.0  # seconds
+_CLOSING: Final = 0.1
+"""Seconds for the turns of the loop in which what was aborted closes its sockets."""
 _BINDING: Final = re.compile(rb"POST \S*/pods/([^/]+)/binding[ ?]")
 _FAILED: Final = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
 
@@ -97,13 +99,15 @@ class ApiProxy:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(_CLOSING)
 
     async def _cut(self) -> None:
         for connection in tuple(self._connections):
             connection.cut()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
+        # Cancelled by `_close`, maybe while it connects. asyncio logs a cancelled task of a server as an error.
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             there = await asyncio.open_connection("127.0.0.1", self._port, ssl=self._outward)
             connection = _Connection(self, (reader, writer), there)
             self._connections.add(connection)
@@ -112,7 +116,7 @@ class ApiProxy:
             finally:
                 self._connections.discard(connection)
                 connection.cut()
-        writer.close()
+        writer.transport.abort()  # a TLS connection that is closed waits for its client
 
     async def flowing(self) -> None:
         """Wait while all is held."""
