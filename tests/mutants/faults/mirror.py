@@ -210,6 +210,13 @@ FAULTS: Final = (
         tests=("core/equivalence/test_counted_rankings.py",),
     ),
     Fault(
+        id="a-class-keeps-the-counters-of-all-its-terms",
+        breaks="Counters that the mirror has dropped stay in memory with each class that has many terms.",
+        old="+ state.existing_anti_affinity.size <= _FEW_COUNTERS",
+        new="+ state.existing_anti_affinity.size >= 0",
+        tests=("core/equivalence/test_counted_rankings.py",),
+    ),
+    Fault(
         id="work-limit-is-one-too-low",
         breaks="An evaluation that takes exactly the work that is allowed is refused.",
         old="if self.limit is not None and self.spent > self.limit:",
