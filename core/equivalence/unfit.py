@@ -1,6 +1,6 @@
-"""A class that fits nowhere: its verdicts, and whether they are the same after what has changed since then.
+"""A class that fits nowhere: its verdicts, which are brought up to date with what has changed since then.
 
-Between two requests for such a pod mostly one node has changed, and fails there as before.
+Between two requests for such a pod, mostly one node has changed, and the pod still does not fit there.
 """
 
 from collections.abc import Collection, Sequence

@@ -158,7 +158,8 @@ class Plugin:
     def epoch(self, _mirror: ClusterMirror, /) -> int | None:
         """Return a number. While it is the same, a state of PreFilter or PreScore stays right for a class.
 
-        Though pods come and go, as it reads their numbers when it is used. None: a state is stale after an event.
+        Such a state reads the numbers of pods when it is used, so that pods may come and go. None: a state is stale
+        after the next event.
         """
 
     def references(self, _mirror: ClusterMirror, _pod: Pod, /) -> Hashable:
