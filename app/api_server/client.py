@@ -296,8 +296,10 @@ class ApiClient:
     async def _attempt(
         self, stack: AsyncExitStack, request: _Request, login: Mapping[str, str]
     ) -> aiohttp.ClientResponse:
-        pool = await self._current_pool()
-        await stack.enter_async_context(pool)
+        before, pool = self._pool, self._current_pool()
+        await stack.enter_async_context(pool)  # nothing is awaited before, so no other request can close it meanwhile
+        if before is not None and before is not pool:
+            await before.close_if_unused()
         try:
             response = await pool.session.request(
                 request.method,
@@ -319,7 +321,7 @@ class ApiClient:
         self._check_content(request, response.headers)
         return response
 
-    async def _current_pool(self) -> _Pool:
+    def _current_pool(self) -> _Pool:
         before = self._pool
         if before is not None and not before.retired and before.generation == self._credentials.generation:
             return before
@@ -327,7 +329,6 @@ class ApiClient:
         made.retired = self._closed  # closes right after a request that is made by then
         if before is not None:
             before.retired = True
-            await before.close_if_unused()
         return made
 
     def _url(self, request: _Request) -> str:

@@ -156,3 +156,10 @@ class Setting:
             return server.requests
 
         return self.run(response, exchange)
+
+
+def certificate_user(setting: Setting, name: str) -> dict[str, object]:
+    """Copy a certificate to where the user's is, and give the user."""
+    (setting.folder / "crt").write_bytes(setting.certificates.crt(name).read_bytes())
+    (setting.folder / "key").write_bytes(setting.certificates.key(name).read_bytes())
+    return {"client-certificate": "crt", "client-key": "key"}

@@ -1,6 +1,7 @@
 """Every way in which a request fails for want of a server, with the words that it is told in."""
 
 import asyncio
+import errno
 import gzip
 import re
 import resource
@@ -30,7 +31,7 @@ from tests.app.api_server.api_server import (
     response,
     serving,
 )
-from tests.app.api_server.client_setting import PODS, Setting
+from tests.app.api_server.client_setting import PODS, Setting, certificate_user
 
 on_both_loops = pytest.mark.usefixtures("both_loops")
 HEAD = f"GET {PODS} at SERVER"
@@ -114,6 +115,26 @@ async def _response_ok(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
     writer.write(response())
     await writer.drain()
     writer.close()
+
+
+@on_both_loops
+def test_a_request_that_closes_old_connections_fails_like_the_one_beside_it(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connections that it has made are closed by the other's failure, before it has used them."""
+    setting.user = certificate_user(setting, "alice")
+
+    def refuse(_: object) -> socket.socket:
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+
+    async def exchange(client: ApiClient, _: ApiServer) -> list[bytes | BaseException]:
+        await client.get(PODS, {})
+        certificate_user(setting, "bob")
+        setting.clock.now += 60
+        monkeypatch.setattr(client_module, "_watched_socket", refuse)
+        return await asyncio.gather(*(client.get(PODS, {}) for _ in range(3)), return_exceptions=True)
+
+    assert [type(each) for each in setting.run(in_turn(response()), exchange)] == [ConnectionFailedError] * 3
 
 
 def resolve_to(monkeypatch: pytest.MonkeyPatch, *hosts: str, port: int) -> None:

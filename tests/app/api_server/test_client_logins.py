@@ -14,6 +14,7 @@ from tests.app.api_server.client_setting import (
     PODS,
     Setting,
     certificate_status,
+    certificate_user,
     exec_user,
     printing,
     runs,
@@ -36,13 +37,6 @@ def test_a_token_file_reaches_the_server_and_what_it_is_a_minute_later(setting: 
         return server.logins()
 
     assert setting.run(in_turn(response()), exchange) == ["Bearer one", "Bearer two"]
-
-
-def certificate_user(setting: Setting, name: str) -> dict[str, object]:
-    """Copy a certificate to where the user's is, and give the user."""
-    (setting.folder / "crt").write_bytes(setting.certificates.crt(name).read_bytes())
-    (setting.folder / "key").write_bytes(setting.certificates.key(name).read_bytes())
-    return {"client-certificate": "crt", "client-key": "key"}
 
 
 def test_a_client_certificate_reaches_the_server_beside_a_token(setting: Setting) -> None:

@@ -222,4 +222,11 @@ FAULTS: Final = (
         old="ssl=credentials.tls() or (ssl.create_default_context() if credentials.proxy else True),",
         new="ssl=credentials.tls() or True,",
     ),
+    Fault(
+        id="connections-closed-before-their-first-request",
+        breaks="A request whose connections another one has closed meanwhile ends with an internal error.",
+        old="        await stack.enter_async_context(pool)",
+        new="        await asyncio.sleep(0.1)\n        await stack.enter_async_context(pool)",
+        tests=("test_client_failures.py",),
+    ),
 )
