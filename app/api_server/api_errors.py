@@ -17,6 +17,7 @@ from app.api_server.tls import openssl_reason
 from app.process.logs import one_line
 
 _SECONDS: Final = re.compile(r"\d{1,9}", re.ASCII)
+_CODES: Final = range(100, 1000)  # of HTTP; a label of a metric has them
 _MAX_LISTED: Final = 200  # characters of a response that is no Status
 
 
@@ -80,7 +81,7 @@ class StatusError(ApiError):
         what = f"{code} {reason or responses.get(code, '')}".strip()
         super().__init__(": ".join(part for part in (where, what, message) if part))
         self.code = code
-        """Status code. 500 for an ERROR event without a code."""
+        """Status code. 500 for an ERROR event without one."""
         self.reason = reason
         """Machine-readable reason, such as Expired. Empty if the response was no Status."""
         self.message = message
@@ -103,7 +104,8 @@ class StatusError(ApiError):
         if status is None:
             text = bytes(raw).decode(errors="replace")[:_MAX_LISTED]
             return cls(HTTPStatus.INTERNAL_SERVER_ERROR, "", f"an ERROR event that is no Status: {text}", where=where)
-        return cls._from(status, status.code or HTTPStatus.INTERNAL_SERVER_ERROR, None, where)
+        code = status.code or 0
+        return cls._from(status, code if code in _CODES else HTTPStatus.INTERNAL_SERVER_ERROR, None, where)
 
     @classmethod
     def of_response(cls, code: int, headers: Mapping[str, str], body: bytes, where: str) -> "StatusError":

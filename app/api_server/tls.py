@@ -88,14 +88,14 @@ def identify(context: ssl.SSLContext, certificate: PemSource, key: PemSource, ma
         raise ConfigurationError(f"{certificate.where}: {certificate}: no certificate in PEM")
     if b"PRIVATE KEY-----" not in material.key:
         raise ConfigurationError(f"{key.where}: {key}: no private key in PEM")
-    with _written(material.certificate) as certificate_file, _written(material.key) as key_file:
-        try:
+    try:
+        with _written(material.certificate) as certificate_file, _written(material.key) as key_file:
             context.load_cert_chain(certificate_file, key_file, password="")  # else OpenSSL prompts on the terminal
-        except ssl.SSLError as error:
-            if error.reason in _OF_ANOTHER_KEY:
-                raise ConfigurationError(f"{key.where}: {key} does not fit {certificate}") from None
-            problem = f"{certificate} or {key} cannot be used: {openssl_reason(error)}"
-            raise ConfigurationError(f"{key.where}: {problem}") from None
+    except OSError as error:  # or an ssl.SSLError, which is one
+        if isinstance(error, ssl.SSLError) and error.reason in _OF_ANOTHER_KEY:
+            raise ConfigurationError(f"{key.where}: {key} does not fit {certificate}") from None
+        reason = openssl_reason(error) if isinstance(error, ssl.SSLError) else error.strerror
+        raise ConfigurationError(f"{key.where}: {certificate} or {key} cannot be used: {reason}") from None
 
 
 @contextmanager

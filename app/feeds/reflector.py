@@ -241,7 +241,8 @@ class Reflector:
         self.state.requests["list"] += 1
         try:
             if pages is None:
-                body = await self._client.get(self.state.resource.path, params, self._memory.room())
+                # Half: the bytes exist twice when the last of them has arrived, and their objects come on top.
+                body = await self._client.get(self.state.resource.path, params, self._memory.room() // 2)
             else:
                 body = await pages.get(params)
         except StatusError as error:

@@ -136,3 +136,9 @@ def test_an_error_event_that_is_no_status_is_a_fault_of_the_server(raw: bytes) -
     assert (error.code, error.reason) == (500, "")
     assert str(error) == f"500 Internal Server Error: an ERROR event that is no Status: {raw.decode()}"
     assert str(StatusError.of(status(message="x"), WHERE)) == f"{WHERE}: 500 Internal Server Error: x"
+
+
+@pytest.mark.parametrize("code", [-1, 0, 99, 1000, 2**70])
+def test_an_error_event_without_a_code_of_http_is_a_fault_of_the_server(code: int) -> None:
+    """Each code is a label of a metric."""
+    assert StatusError.of(status(code=code, message="x")).code == 500

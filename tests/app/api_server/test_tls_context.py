@@ -1,8 +1,11 @@
 """What a TLS context trusts, whom it says it is, and what is refused with which words."""
 
 import asyncio
+import errno
+import os
 import ssl
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -70,6 +73,19 @@ def test_a_certificate_that_is_configured_itself_is_trusted(certificates: Certif
 
 def test_insecure_trusts_whatever_answers(certificates: Certificates) -> None:
     shake_hands(made(TlsSettings(insecure=True)), certificates.server_tls("named"))
+
+
+def test_a_certificate_that_cannot_be_written_for_openssl_is_an_error_of_the_configuration(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be replaced while the process is out of files. The next read succeeds, so this one must end nothing."""
+
+    def full(**_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", full)
+    with pytest.raises(ConfigurationError, match=r"here: the certificate .* or the key .*: Too many open files$"):
+        made(client(certificates.crt("alice"), certificates.key("alice")))
 
 
 def test_authorities_may_have_comments_of_any_language(certificates: Certificates, tmp_path: Path) -> None:

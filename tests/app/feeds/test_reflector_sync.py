@@ -8,9 +8,11 @@ from msgspec.structs import replace
 
 from app.feeds import reflector
 from app.feeds.freshness import SyncStatus
+from app.feeds.memory import MemoryLimit
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
+from tests.app.feeds import following as following_of
 from tests.app.feeds.following import QUICK, READ_TIMEOUT, Counts, Following, scenario
 from tests.app.feeds.small_cluster import PODS, churn, create, followed, recreate, seed
 from tests.builders import make_pod
@@ -203,6 +205,24 @@ async def test_a_list_that_always_expires_between_two_pages_is_asked_for_as_a_wh
         server.faults.clear()
         await expire(following)
         assert [request.query["limit"] for request in following.requests() if request.kind == "list"] == ["2"]
+
+
+@pytest.mark.usefixtures("_pages_of_two")
+@scenario(watch_list="off")
+async def test_a_whole_list_takes_no_more_than_half_of_the_memory_that_is_left(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its bytes exist twice for a moment."""
+    monkeypatch.setattr(following_of, "LIMIT", MemoryLimit(100_000, "the test"))  # the mark is at 90,000
+    server.faults.add(refuse(expired_continue()), PODS, "page", times=None)
+    for name in ("a", "b", "c"):
+        create(server, make_pod(name).annotated("long", 10_000 * "x"))
+    stored = [40_000]
+    async with Following(server, Pod, resident=lambda: stored[0]) as following:
+        await following.until(lambda: "ResponseTooLarge" in following.counts().failures, "refused")
+        assert server.requests.of(PODS)[-1].query.get("limit") is None
+        stored[0] = 10_000
+        await following.until_equal()
 
 
 @pytest.mark.usefixtures("_pages_of_two")
