@@ -152,6 +152,8 @@ class Election:
         self._renewed_at = -math.inf
         self.decided_until = -math.inf
         """Time after which no leader before this one made a decision whose binding can be under way."""
+        self.taken_at = -math.inf
+        """Time at which this candidate took the Lease, other than its own. No other one has led since."""
 
     @property
     def leader(self) -> str:
@@ -194,14 +196,16 @@ class Election:
         is_anothers = self._observed.holder and not self._is_holder() and self._is_valid(now)
         if not stands or is_anothers:
             return False
-        # `decided_until` is set before the request, because its response may get lost.
+        # The times are set before the request, because its response may get lost.
         if response is Failure.ABSENT:
-            self.decided_until = self._clock()
+            self.decided_until = self.taken_at = self._clock()
             response = yield Create(fresh)
+        elif isinstance(response, Lease) and self._is_holder():  # nobody has led since, and it has its own decisions
+            response = yield Update(response, self._renewal(fresh))
         elif isinstance(response, Lease):
-            self.decided_until = self._last_decision()
+            self.decided_until, self.taken_at = self._last_decision(), self._clock()
             taken = msgspec.structs.replace(fresh, transitions=self._observed.transitions + 1)
-            response = yield Update(response, self._renewal(fresh) if self._is_holder() else taken)
+            response = yield Update(response, taken)
         return isinstance(response, Lease) and self._take(response, now)
 
     def release(self, *, landed: bool = True) -> Exchange:
@@ -226,8 +230,6 @@ class Election:
     def _last_decision(self) -> float:
         """Return the value of `decided_until` for the leader that takes the observed Lease."""
         last = self._observed
-        if self._is_holder():  # nobody has led since, and its own decisions are in the mirror
-            return self.decided_until
         if not last.holder:
             return -math.inf if last.seconds == _LANDED else self._observed_at
         led = self._renew_deadline / _SAME_RATE if last.seconds == self._duration else last.seconds

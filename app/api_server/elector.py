@@ -52,14 +52,14 @@ class Elector:
         *,
         retry_period: float,
         stands: Callable[[], bool],
-        catch_up: Callable[[float], Awaitable[None]],
+        catch_up: Callable[[float, float], Awaitable[None]],
         clock: Callable[[], float],
         jitter: Callable[[], float],
     ) -> None:
         """Try to lead only while `stands` returns True.
 
         `catch_up` brings the mirror up to all decisions of earlier leaders. It gets the time of their last decision,
-        see `Election.decided_until`.
+        and the time since which no other replica has led: `decided_until` and `taken_at` of Election.
 
         `clock` is the election's clock. `jitter` returns numbers in [0, 1).
         """
@@ -179,7 +179,7 @@ class Elector:
         began = self._clock()
         while not term.caught_up:
             try:
-                await self._catch_up(self._election.decided_until)
+                await self._catch_up(self._election.decided_until, self._election.taken_at)
                 term.caught_up = True
             except Exception:
                 # A bug of Kindred must not leave a holder that renews the Lease and never leads.
@@ -204,7 +204,7 @@ def create_elector(
     limits: Limits,
     *,
     stands: Callable[[], bool],
-    catch_up: Callable[[float], Awaitable[None]],
+    catch_up: Callable[[float, float], Awaitable[None]],
 ) -> Elector:
     """Return the elector that the settings define. Raises SettingsError."""
     namespace = own_namespace()

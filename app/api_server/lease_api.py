@@ -19,6 +19,7 @@ from app.process.logs import one_line
 
 log = logging.getLogger(__name__)
 
+_MAX_LOGGED: Final = 100
 _GROUP: Final = 'apiGroups: ["coordination.k8s.io"], resources: ["leases"]'
 
 
@@ -37,7 +38,7 @@ class LeaseApi:
         """`namespace` and `name` of the Lease. `timeout` of a request in seconds."""
         self.trouble = ""
         """The error of the last request, in one line. Empty if it succeeded."""
-        self._logged: set[str] = set()  # errors since the last success
+        self._logged: set[str] = set()  # some errors since the last success
         self._client = client
         self._namespace = namespace
         self._name = name
@@ -84,6 +85,8 @@ class LeaseApi:
 
     def _failed(self, trouble: str) -> Failure:
         if trouble not in self._logged:
+            if len(self._logged) >= _MAX_LOGGED:  # each may have a number of its own
+                self._logged.clear()
             self._logged.add(trouble)
             log.warning("leader election: %s", one_line(trouble))
         self.trouble = one_line(trouble)

@@ -59,10 +59,10 @@ class Takeover:
         self._undecided = undecided
         self._clock = clock
         self._started = clock()
-        self._first: Callable[[], None] = lambda: None
+        self._first: Callable[[float], None] = lambda _: None
 
-    def before_first_decision(self, call: Callable[[], None]) -> None:
-        """Call `call` when the mirror has all decisions, before any new one."""
+    def before_first_decision(self, call: Callable[[float], None]) -> None:
+        """Call `call` when the mirror has all decisions, before any new one, with the time up to which others led."""
         self._first = call
 
     def problem(self) -> str:
@@ -79,15 +79,18 @@ class Takeover:
             await asyncio.sleep(_LOOKS_EVERY)
         began = self._clock()
         await self._settle(self._started, self._started + self._seconds)  # the sync began later: it serves as the mark
-        self._end(began)
+        self._end(began, self._started)
         await asyncio.Event().wait()
 
-    async def after(self, last_decision: float) -> None:
-        """Take over from a leader that made its last decision at a time, by the clock, or earlier."""
+    async def after(self, last_decision: float, since: float) -> None:
+        """Take over from a leader that made its last decision at a time, by the clock, or earlier.
+
+        `since`: no other replica has led from then on.
+        """
         began = self._clock()
         await self.catch_up()
         await self._settle(began, last_decision + self._seconds)
-        self._end(began)
+        self._end(began, since)
 
     async def _settle(self, marked: float, landed: float) -> None:
         """Wait for bindings under way, which have ended at `landed`. The mirror has all changes up to `marked`."""
@@ -100,9 +103,9 @@ class Takeover:
         if under_way:
             await self.catch_up()
 
-    def _end(self, began: float) -> None:
+    def _end(self, began: float, since: float) -> None:
         log.info("earlier decisions have settled in %.1f s", self._clock() - began)
-        self._first()
+        self._first(since)
         self.complete = True
 
 

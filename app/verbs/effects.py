@@ -347,17 +347,23 @@ class Effects:
         if self.rejected_nodes is not None:
             self.rejected_nodes.forget(pod.uid)
 
-    def take_over(self) -> None:
-        """Take over from another process. Call it before the first decision.
+    def take_over(self, since: float) -> None:
+        """Take over from another process, which may have led until `since`. Call it before the first decision.
 
         Pods count on their nominated nodes, if a decision of that process may still be bound there. kube-scheduler
         nominates a pod whose binding waits for in-tree plugins, and such a wait can outlive a replica of Kindred. Pods
-        that wait for the end of victims are nominated, too. A scheduler requests their decision again.
+        that wait for the end of victims are nominated, too. A scheduler requests their decision again. If this process
+        led before that one, its own decision for such a pod is the older one.
         """
         self._cycles.begin(self.clock())
         for pod in [*self._mirror.pending]:
             waits = pod.scheduler_name in self._waiting_schedulers and not pod.terminating
-            if waits and pod.nominated_node_name and not self._mirror.is_mirrored(pod.uid):
+            if not (waits and pod.nominated_node_name):
+                continue
+            own = self._mirror.assumed.get(pod.uid)
+            if own is not None and own.assumed_at < since and own.pod.node_name != pod.nominated_node_name:
+                self._mirror.forget(pod.uid)
+            if not self._mirror.is_mirrored(pod.uid):
                 self._count(pod, pod.nominated_node_name, self.clock())  # in no cycle: no request was for it
 
     async def have_landed(self) -> bool:

@@ -148,7 +148,7 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
         state, following = ServingState(None, memory, takeover, freshness=freshness, names=names), (*following, *first)
         return Cluster(state, client, (*following, state.log_readiness), release, takeover, reviews)
     # Without `decide` there is no binding but Kindred's own, which a leader finishes before others can lead.
-    take_over = (lambda _: catch_up()) if takeover is None else takeover.after
+    take_over = (lambda *_: catch_up()) if takeover is None else takeover.after
     elector = create_elector(settings, client, limits, stands=synced, catch_up=take_over)
     metrics.register(partial(leader_metrics, elector.leads))
     state = ServingState(elector, memory, freshness=freshness, names=names)

@@ -63,7 +63,7 @@ class Cluster:
         self.kindred.now = self.now
         for pod in self.pods.values():
             mirror.apply(ClusterEvent("Add", _decoded(pod)))
-        self.kindred.effects.take_over()
+        self.kindred.effects.take_over(self.now)
 
     def end_plain_bindings(self) -> None:
         """End the bindings that wait for nothing."""
@@ -292,7 +292,7 @@ def drops_siblings(kindred: DecidingSetting) -> None:
 
 def forgets_nominated(kindred: DecidingSetting) -> None:
     """As if a nominated pod did not count after a start."""
-    kindred.effects.take_over = lambda: None  # type: ignore[method-assign]  # a planted fault
+    kindred.effects.take_over = lambda since: None  # type: ignore[method-assign]  # noqa: ARG005  # a planted fault
 
 
 def releases_always(kindred: DecidingSetting) -> None:

@@ -43,8 +43,8 @@ FAULTS: Final = (
     Fault(
         id="leads-before-it-has-caught-up",
         breaks="A replica decides before its watch has shown what the leader before has bound.",
-        old="await self._catch_up(self._election.decided_until)\n                term.caught_up = True\n",
-        new="term.caught_up = True\n                await self._catch_up(self._election.decided_until)\n",
+        old="                await self._catch_up(self._election",
+        new="                term.caught_up = True\n                await self._catch_up(self._election",
         tests=("test_elector.py", "test_leading.py"),
     ),
     Fault(
@@ -64,9 +64,23 @@ FAULTS: Final = (
     Fault(
         id="lost-response-forgets-the-leader-before",
         breaks="A Lease that was taken without a response is taken for one without decisions of another leader.",
-        old="            return self.decided_until\n",
-        new="            return -math.inf\n",
+        old="            response = yield Update(response, self._renewal(fresh))\n",
+        new="            self.decided_until, response = -math.inf, (yield Update(response, self._renewal(fresh)))\n",
         tests=("test_election.py", "test_election_machine.py"),
+    ),
+    Fault(
+        id="own-lease-counts-as-taken-from-another",
+        breaks="A leader that renews its Lease late takes an old nomination for newer than its own decision.",
+        old="            response = yield Update(response, self._renewal(fresh))\n",
+        new="            self.taken_at, response = now, (yield Update(response, self._renewal(fresh)))\n",
+        tests=("test_election.py",),
+    ),
+    Fault(
+        id="own-decisions-outlive-those-of-the-next-leader",
+        breaks="A replica that leads again gives away the place of a pod that another leader decided for meanwhile.",
+        old="            if own is not None and own.assumed_at < since and ",
+        new="            if own is not None and own.assumed_at < 0 and ",
+        tests=("test_scheduling_groups.py",),
     ),
     Fault(
         id="all-has-landed-at-every-release",

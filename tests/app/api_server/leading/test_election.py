@@ -196,6 +196,7 @@ def test_a_lease_that_was_taken_without_an_answer_is_no_reason_to_forget_the_lea
     setting.time.now = 17
     assert setting.attempt(setting.b)
     assert setting.b.decided_until == pytest.approx(1000 + 10 / 0.95)
+    assert setting.b.taken_at == 1016
 
 
 def test_who_takes_its_own_lease_again_has_its_own_decisions() -> None:
@@ -205,7 +206,18 @@ def test_who_takes_its_own_lease_again_has_its_own_decisions() -> None:
     setting.time.now = 100
     assert not setting.a.holds()
     assert setting.attempt(setting.a)
-    assert setting.a.decided_until == before == 0
+    assert setting.a.decided_until == before == setting.a.taken_at == 0
+
+
+def test_who_takes_the_lease_again_that_another_has_released_knows_that_it_did_not_lead_meanwhile() -> None:
+    setting = Setting()
+    setting.attempt(setting.a)
+    run(setting.a.release(), setting.store)
+    assert setting.attempt(setting.b)
+    run(setting.b.release(), setting.store)
+    setting.time.now = 5
+    assert setting.attempt(setting.a)
+    assert (setting.a.decided_until, setting.a.taken_at) == (-math.inf, 5)
 
 
 def test_who_does_not_stand_sees_the_lease_and_takes_none() -> None:

@@ -4,7 +4,7 @@ And who leads knows a time by which all others had made their last decision.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from hypothesis import settings
@@ -56,6 +56,7 @@ class Elections(RuleBasedStateMachine):
         self.started = 0
         self.replicas: list[Replica] = []
         self.decided: dict[str, float] = {}  # identity -> time of the world of its last decision that has not landed
+        self.led: dict[str, float] = {}  # the same for all decisions
 
     @initialize(
         clocks=st.lists(st.tuples(st.floats(0, 1e6), st.floats(0.98, 1.02)), min_size=CANDIDATES, max_size=CANDIDATES),
@@ -77,6 +78,7 @@ class Elections(RuleBasedStateMachine):
             left = (replica.election.holds_until - self.clocks[which]()) / self.clocks[which].rate
             if left > 0:  # it decides all the time
                 self.decided[replica.election.identity] = self.time.now + min(left, seconds)
+                self.led[replica.election.identity] = self.time.now + min(left, seconds)
         self.time.now += seconds
 
     @rule(which=WHICH)
@@ -171,9 +173,12 @@ class Elections(RuleBasedStateMachine):
     def who_leads_knows_when_the_last_decision_of_another_was_made(self) -> None:
         for which, replica in enumerate(self.replicas):
             if replica.election.holds():
-                others = [at for name, at in self.decided.items() if name != replica.election.identity]
-                latest = self.clocks[which].at(max(others, default=-math.inf))
-                assert latest <= replica.election.decided_until + 1e-6
+                assert self._last_of_others(which, self.decided) <= replica.election.decided_until + 1e-6
+                assert self._last_of_others(which, self.led) <= replica.election.taken_at + 1e-6
+
+    def _last_of_others(self, which: int, times: Mapping[str, float]) -> float:
+        own = self.replicas[which].election.identity
+        return self.clocks[which].at(max((at for name, at in times.items() if name != own), default=-math.inf))
 
     def _may_still_post(self, which: int) -> bool:
         return self.clocks[which]() < self.replicas[which].election.others_may_acquire_at

@@ -11,7 +11,7 @@ import pytest
 
 from app.api_server.client import ApiClient
 from app.api_server.credentials import Credentials
-from app.api_server.election import Election
+from app.api_server.election import Election, Get
 from app.api_server.elector import Elector, create_elector, pod_of
 from app.api_server.lease_api import LeaseApi
 from app.api_server.tls import ClusterAccess
@@ -67,8 +67,8 @@ class Replica:
     def _clock(self) -> float:
         return time.monotonic() + self.ahead
 
-    async def _catch_up(self, decided_until: float) -> None:
-        assert decided_until == self.election.decided_until
+    async def _catch_up(self, decided_until: float, taken_at: float) -> None:
+        assert (decided_until, taken_at) == (self.election.decided_until, self.election.taken_at)
         self.caught_up += 1
         await self.may_catch_up.wait()
         if self.failures:
@@ -268,7 +268,18 @@ async def test_an_error_of_the_server_is_tried_again_within_the_deadline(server:
         assert (a.elector.leads(), a.caught_up) == (True, 1)
 
 
-async def nothing(_: float) -> None:
+@scenario()
+async def test_errors_that_all_differ_take_no_memory(server: FakeApiServer) -> None:
+    async with replicas(server, "a") as (a,):
+        api = a.elector._api  # noqa: SLF001  # it has no reader
+        for number in range(1000):
+            server.faults.add(refuse(unavailable(f"request {number}")), LEASE)
+            await api.respond(Get())
+        assert api.trouble.endswith("request 999")
+        assert len(api._logged) <= 100  # noqa: SLF001
+
+
+async def nothing(*_: float) -> None:
     """Catch up with nothing."""
 
 

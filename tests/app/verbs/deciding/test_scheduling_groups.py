@@ -144,7 +144,7 @@ def test_places_of_cycles_after_a_start_block_no_pod_for_as_long_as_a_binding_ma
         lists.append(made.now)
 
     made = setting(minimum=3)
-    made.effects.take_over()
+    made.effects.take_over(0.0)
     response(made, member("m"), "n0", "n1")
     response(made, member("m2"), "n0", "n1")
     assert made.decide(single("p"), NAMES) == ""
@@ -262,17 +262,29 @@ def test_pods_whose_binding_may_wait_count_on_their_nominated_node_before_the_fi
     other = member("m2", cpu="0", scheduler="kindred", nominated="n1")
     for pod in (waiting, other, member("m3")):
         made.tell_object(pod)
-    made.effects.take_over()
-    made.effects.take_over()
+    made.effects.take_over(0.0)
+    made.effects.take_over(0.0)
     assert made.assumed() == {"default/m": "n0"}
     assert made.decide(single("p"), NAMES) == "n1"
+
+
+@pytest.mark.parametrize(("since", "counts_on"), [pytest.param(0.0, "n0", id="no"), pytest.param(1.0, "n1", id="yes")])
+def test_a_pod_counts_where_another_leader_decided_for_it_since_this_one_did(since: float, counts_on: str) -> None:
+    """Its binding waits there. If no other has led, the nomination may be older than the decision."""
+    made = setting(cycles=False)
+    response(made, member("m"), "n0")
+    made.tell_object(member("m", nominated="n1"))
+    made.now = 2.0
+    made.effects.take_over(since)
+    assert made.assumed() == {"default/m": counts_on}
+    assert made.decide(single("p"), [counts_on]) == ""
 
 
 def test_a_request_for_a_nominated_member_ends_no_cycle() -> None:
     """Its place is no answer of the cycle, so the request is the first one for it."""
     made = setting(minimum=3)
     made.tell_object(member("m", nominated="n0"))
-    made.effects.take_over()
+    made.effects.take_over(0.0)
     made.decide(make_pod("first"), ["n1"])
     made.now = 31.0
     response(made, member("m2"), "n1")

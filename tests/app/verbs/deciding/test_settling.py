@@ -29,7 +29,9 @@ class Timeline:
         self.marks: list[float] = []
         self.bound_at = dict(undecided)
         self._marks_take = marks_take
+        self.others_led_until: list[float] = []
         self.takeover = Takeover(ENDS, undecided=self._undecided, catch_up=self._catch_up, clock=lambda: self.now)
+        self.takeover.before_first_decision(self.others_led_until.append)
         self._sleep = asyncio.sleep
         monkeypatch.setattr("app.verbs.admission.asyncio.sleep", self._pass)
 
@@ -63,7 +65,7 @@ def test_at_the_start_the_time_counts_from_the_start_and_not_from_the_sync(
     line = Timeline(monkeypatch, NEVER)
     assert line.takeover.problem() == "waiting for earlier decisions to settle"
     asyncio.run(line.started(lambda: line.now >= 102))
-    assert (line.now, line.marks) == (103, [103])
+    assert (line.now, line.marks, line.others_led_until) == (103, [103], [100])
     assert caplog.messages == ["earlier decisions have settled in 1.0 s"]
 
 
@@ -102,8 +104,9 @@ def test_a_new_leader_waits_until_bindings_of_the_last_decisions_have_ended(  # 
     marks: list[float],
 ) -> None:
     line = Timeline(monkeypatch, undecided, marks_take)
-    asyncio.run(line.takeover.after(last_decision))
+    asyncio.run(line.takeover.after(last_decision, 99.5))
     assert [line.now, *line.marks] == pytest.approx([ends, *marks])
+    assert line.others_led_until == [99.5]
     assert line.takeover.problem() == ""
 
 
@@ -111,7 +114,7 @@ def test_a_pod_that_is_made_after_the_mark_is_not_waited_for(monkeypatch: pytest
     line = Timeline(monkeypatch, {"a": 100.35})
 
     async def story() -> None:
-        taking_over = asyncio.create_task(line.takeover.after(99.0))
+        taking_over = asyncio.create_task(line.takeover.after(99.0, 99.5))
         while line.now < 100.2:
             await line._sleep(0)  # noqa: SLF001 - the one that takes no time
         line.bound_at |= NEVER
