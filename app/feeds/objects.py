@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -147,6 +148,7 @@ class BulkLoads:
 
 
 _EXPIRY_EVERY: Final = 1.0  # seconds
+_CATCHES_UP: Final = 30.0  # seconds in which a watch that goes on has sent what was missed, the oldest first
 
 
 class MirrorFeed:
@@ -203,17 +205,20 @@ class MirrorFeed:
         """Surround the time in which very many objects are loaded."""
         return self._loads.loading()
 
-    async def follow_time(self) -> None:
+    async def follow_time(self, is_stale: Callable[[], bool] = lambda: False) -> None:
         """Apply what changes with time alone, until cancelled.
 
         Assumed pods that the watch does not confirm in time are dropped, claims whose devices are not bound in time are
-        marked, and the times are updated since which pods wait for their victims.
+        marked, and the times are updated since which pods wait for their victims. While the mirror `is_stale`, and
+        shortly after, no pod is dropped: it may be bound, and decisions begin again with the first line of the watch.
         """
+        stale_at = -math.inf
         while True:
             await asyncio.sleep(_EXPIRY_EVERY)
             now = self._clock()
+            stale_at = now if is_stale() else stale_at
             self._mirror.preemptors.follow(now)
-            for pod in self._mirror.expire(now):
+            for pod in self._mirror.expire(now) if now - stale_at >= _CATCHES_UP else ():
                 log.warning("pods: %s: assumed on %s and never seen there, dropped", pod.full_name, pod.node_name)
             for claim in self._waiting.overdue(self._wall_clock()):
                 self._mirror.apply(ClusterEvent("Update", claim))

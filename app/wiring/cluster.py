@@ -126,7 +126,10 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     watcher = Watcher(client, resources, feed, Timing(clock=clock), memory)
     known = {reflector.state.plural: reflector.known for reflector in watcher.reflectors}
     metrics.register(partial(watch_metrics, freshness, time.time, known))
-    following: tuple[Background, ...] = (watcher.run, feed.follow_time)
+    following: tuple[Background, ...] = (
+        watcher.run,
+        partial(feed.follow_time, lambda: freshness.status() is not SyncStatus.FRESH),
+    )
     usage = create_usage_feed(settings, mirror, feed.apply, client, metrics)
     if usage is not None:
         following = (*following, usage.run)

@@ -36,10 +36,10 @@ class Fed:
     def assume(self, name: str, node: str) -> None:
         self.mirror.assume(pod_of(make_pod(name)), node, self.now)
 
-    def follow_time_until(self, ends: Callable[[], bool]) -> None:
+    def follow_time_until(self, ends: Callable[[], bool], is_stale: Callable[[], bool] = lambda: False) -> None:
         async def follow() -> None:
             async with asyncio.timeout(PATIENCE):
-                following = asyncio.create_task(self.feed.follow_time())
+                following = asyncio.create_task(self.feed.follow_time(is_stale))
                 while not ends():  # noqa: ASYNC110  # the mirror sets no event
                     await asyncio.sleep(0.001)
                 following.cancel()
@@ -119,6 +119,24 @@ def test_assumed_pods_expire_by_the_clock(monkeypatch: pytest.MonkeyPatch, caplo
     fed.follow_time_until(lambda: not fed.mirror.is_mirrored("default/late"))
     assert caplog.messages == ["pods: default/late: assumed on n1 and never seen there, dropped"]
     assert fed.mirror.assumed.keys() == {"default/in-time", "default/unfinished"}
+
+
+def test_no_assumed_pod_expires_before_a_watch_that_was_late_can_have_shown_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its event is among those that were missed, and decisions go on once the first of these has come."""
+    monkeypatch.setattr(watched_objects, "_EXPIRY_EVERY", 0.0)
+    fed = Fed()
+    fed.assume("bound", "n1")
+    fed.mirror.finish_binding("default/bound", fed.now)
+    counted = []
+
+    def is_stale() -> bool:  # from 55 to 100, in steps of a second
+        fed.now += 1.0
+        if fed.mirror.is_mirrored("default/bound"):
+            counted.append(fed.now)
+        return 55.0 < fed.now <= 101.0
+
+    fed.follow_time_until(lambda: not fed.mirror.is_mirrored("default/bound"), is_stale)
+    assert counted[-1] == 100.0 + 30.0 + 1.0
 
 
 def test_a_claim_whose_devices_are_not_bound_in_time_is_marked_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

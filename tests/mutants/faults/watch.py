@@ -359,4 +359,11 @@ FAULTS: Final = (
         new="            if not self._syncs:  # what it has",
         tests=("feeds/test_reflector.py",),
     ),
+    Fault(
+        id="assumed-pods-expire-while-the-mirror-is-stale",
+        breaks="A replica whose watch was cut off gives away the places of pods that were bound meanwhile.",
+        old=" if now - stale_at >= _CATCHES_UP else ():",
+        new=":",
+        tests=("test_feed.py",),
+    ),
 )
