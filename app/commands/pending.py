@@ -54,7 +54,7 @@ def pending_command(**options: Unpack[Options]) -> None:
     """Print the pending pods, the oldest first: how many nodes each fits on now, and why not on the others.
 
     Calls the admin port of a running service (--server), or reads a dump of a cluster (--snapshot, --demo). -o wide
-    adds the scheduler and the nominated node.
+    adds the scheduler, the nominated node and remedies.
     """
     of_a_dump = is_of_dump(options)
     namespace = None if options["all_namespaces"] else options["namespace"]

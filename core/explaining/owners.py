@@ -4,7 +4,8 @@ Source: k8s.io/kubernetes v1.36 pkg/controller: daemon/daemon_controller.go (man
 and daemon/update.go (with maxSurge, a node's new pod comes before its old one goes),
 replicaset/replica_set.go and controller_utils.go (ActivePodsWithRanks: pods without a node are deleted first, then
 those that have not started, those that are not ready, those of the least pod-deletion-cost; the mirror does not know
-which are ready), statefulset/stateful_set_control.go (the largest ordinal is deleted first),
+which are ready), statefulset/stateful_set_control.go (the largest ordinal is deleted first, and by default none while
+a replica waits), deployment/sync.go (scale: in a rollout the largest ReplicaSet loses a pod, of equal ones the older),
 deployment/util/deployment_util.go (ResolveFenceposts: with maxSurge 0, maxUnavailable is at least 1), and
 pkg/kubelet/pod/mirror_client.go (the controller of a static pod's mirror is its Node).
 """
@@ -138,6 +139,7 @@ class Leaving:
         self._pod = pod
         self._owner = owner_of(pod)
         self._found: dict[str, dict[ControllerRef | None, Siblings]] = {}  # by namespace
+        self._of_owner: dict[Owner | None, list[Siblings]] = {}  # of these namespaces
 
     def way(self, gone: Pod) -> Way | None:
         """Return how the pod can leave for good, or None if it would come back, or is like the pending pod."""
@@ -163,8 +165,13 @@ class Leaving:
         if controller.kind == _STATEFUL:
             first = ordinal(gone) == siblings.largest
         else:
-            first = not siblings.waiting and self._started_as_others(gone)
-        return Way.SCALED_DOWN if first else None
+            first = self._started_as_others(gone) and self._are_largest(siblings)
+        return Way.SCALED_DOWN if first and not siblings.waiting else None
+
+    def _are_largest(self, siblings: Siblings) -> bool:
+        """Return whether no other revision of the owner loses a pod first. Of one pod each, all go: to 0 replicas."""
+        others = (each.number for each in self._of_owner.get(siblings.owner, ()) if each is not siblings)
+        return all(number < max(siblings.number, 2) for number in others)
 
     def _started_as_others(self, gone: Pod) -> bool:
         """Return whether no pod of the controller goes first because it has a node, but has not started."""
@@ -188,7 +195,8 @@ class Leaving:
     @cached_property
     def _of_pods_owner(self) -> Sequence[Siblings]:
         """The pods of each controller with the pending pod's owner."""
-        return [each for each in self._siblings_in(self._pod.namespace).values() if each.owner == self._owner]
+        self._siblings_in(self._pod.namespace)
+        return self._of_owner.get(self._owner, ())
 
     def _siblings_in(self, namespace: str) -> dict[ControllerRef | None, Siblings]:
         """Return the pods of a namespace by controller."""
@@ -199,7 +207,8 @@ class Leaving:
         for pod in chain(self._mirror.pods.in_namespace(namespace), pending):
             if pod.controller is not None:
                 if pod.controller not in found:
-                    found[pod.controller] = Siblings(pod.controller, owner_of(pod))
+                    found[pod.controller] = made = Siblings(pod.controller, owner_of(pod))
+                    self._of_owner.setdefault(made.owner, []).append(made)
                 found[pod.controller].count(pod)
         self._found[namespace] = found
         return found

@@ -67,6 +67,21 @@ def test_another_release_in_another_namespace_changes_names_alone(helm: Path, re
     assert comparable(template(helm, values)) == comparable(yaml.safe_load_all(renamed))
 
 
+@pytest.mark.parametrize("release", ["kindred", "prod"])
+def test_the_alerts_select_the_job_of_each_release(helm: Path, release: str) -> None:
+    """The Prometheus operator names a job after the Service, unless the monitor has a `jobLabel`."""
+    values = {"serviceMonitor": {"enabled": True}, "observability": {"enabled": True}}
+    manifests = template(helm, values, name=release)
+    monitor = only(manifests, "ServiceMonitor")["spec"]
+    chosen = monitor["selector"]["matchLabels"].items()
+    services = of_kind(manifests, "Service").values()
+    (scraped,) = (each["metadata"] for each in services if each["metadata"]["labels"].items() >= chosen)
+    job = scraped["labels"].get(monitor.get("jobLabel"), scraped["name"])
+    patterns = re.findall(r'job=~"([^"]+)"', json.dumps(only(manifests, "PrometheusRule")).replace('\\"', '"'))
+    assert len(patterns) > 1
+    assert all(re.fullmatch(pattern, job) for pattern in patterns), job
+
+
 @pytest.mark.parametrize("registration", REGISTRATIONS)
 def test_every_object_has_the_recommended_labels_in_the_chart_and_in_the_overlay(helm: Path, registration: str) -> None:
     managed = {

@@ -4,6 +4,7 @@ The controllers are written from k8s.io/kubernetes v1.36 pkg/controller, apart f
 deleted pod is made again by its owner, and placed before the pending pod, on the node that it left if it fits there.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -141,10 +142,22 @@ class World:
             self.make_again(gone)
 
     def _delete_one(self, gone: Pod, step: RemovePod, siblings: Sequence[Pod]) -> None:
+        if step.way is Way.SCALED_DOWN and step.siblings and self._deletes_none(gone, siblings):
+            return self.make_again(gone)
         first = _deleted_first(gone, siblings, costs=DELETION_COST in step.text)
         if first.uid != gone.uid:
             self.pods.pop(first.uid, None)
             self.make_again(gone)
+        return None
+
+    def _deletes_none(self, gone: Pod, siblings: Sequence[Pod]) -> bool:
+        """Return whether a StatefulSet waits for a replica, or another ReplicaSet of a Deployment loses the pod."""
+        if gone.controller is not None and gone.controller.kind == "StatefulSet":
+            return any(not each.node_name for each in siblings)
+        staying = [each for each in (*self.pods.values(), self.pod) if _deployment(each) and not each.terminating]
+        revisions = Counter(each.controller for each in staying if _deployment(each) == _deployment(gone))
+        own = revisions.pop(gone.controller, 0) + 1
+        return max(revisions.values(), default=0) >= own
 
     def _takes_away(self, gone: Pod, step: RemovePod) -> bool:
         """Return whether a rolling update with maxSurge 0 takes an old pod away: rolling.go, reconcileOldReplicaSets.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -223,6 +224,11 @@ def test_every_route_is_tried_and_none_changes_anything() -> None:
 
 def test_every_path_that_is_let_through_is_there() -> None:
     assert {path for _, path in REQUESTS} >= (NAMELESS - OPEN_PATHS) | HIDING
+
+
+def test_the_page_of_security_names_the_paths_that_every_caller_may_use() -> None:
+    named = Path("docs/security.md").read_text("utf-8").partition("- **Routes.** ")[2].partition("`/units`")[0]
+    assert {path for path in NAMELESS - OPEN_PATHS if f"`{path}`" not in named} == set()
 
 
 def test_a_caller_of_one_namespace_learns_no_name_of_another_by_any_route() -> None:

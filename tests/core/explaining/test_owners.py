@@ -10,7 +10,7 @@ from core.explaining.owners import Way, owner_of
 from core.explaining.pod_steps import Kind
 from core.explaining.remedy import AddNode, RemovePod
 from core.profile import full_profile
-from tests.builders import PodBuilder, labelled, named, term
+from tests.builders import PodBuilder, labelled, make_pod, named, term
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.diagnosis.deciding import HOST, ZONE, asking, helps, of_kind, roomy, using
 
@@ -177,8 +177,24 @@ def test_of_a_stateful_set_only_the_last_pod_leaves() -> None:
     pods = [using(f"db-{at}", f"n{at}", cpu="1").owned_by("StatefulSet", "db", "db") for at in (1, 10)]
     assert not ways(asking(cpu="8"), *pods)
     assert ways(asking(cpu="8"), pods[0]) == [("default/db-1", Way.SCALED_DOWN, "StatefulSet", "default/db")]
-    waiting = pending(asking(cpu="9"), "db-2").owned_by("StatefulSet", "db", "db")
-    assert ways(asking(cpu="8"), pods[0], waiting)  # that pod has no number in its name
+
+
+def test_a_stateful_set_with_a_replica_that_waits_is_not_scaled_down() -> None:
+    """By default it deletes none before that one runs: statefulset/stateful_set_control.go, processReplica."""
+    last = using("db-1", "n1", cpu="1").owned_by("StatefulSet", "db", "db")
+    waiting = make_pod("db-0").uid("db-0").image("i").requests(cpu="9").owned_by("StatefulSet", "db", "db")
+    assert not ways(asking(cpu="8"), last, waiting.unschedulable("", ""))
+    assert ways(asking(cpu="8"), last, using("db-0", "n0").owned_by("StatefulSet", "db", "db"))
+
+
+def test_in_a_rollout_the_largest_replica_set_loses_a_pod() -> None:
+    """deployment/sync.go, scale: what proportions leave over is of the largest, of equal ones of the older."""
+    large = [of_deployment(using(f"web-1-{at}", f"n{at}", cpu="1"), "1") for at in (1, 2, 3)]
+    small = [of_deployment(using(f"web-2-{at}", f"n{at}", cpu="1"), "2") for at in (1, 4)]
+    assert not ways(asking(cpu="8"), small[0], *large[1:])
+    assert not ways(asking(cpu="8"), small[0], small[1], *large[1:])
+    assert not ways(asking(cpu="8"), large[0], *small[1:], of_deployment(using("web-2-5", "n5"), "2"))
+    assert ways(asking(cpu="8"), large[0], large[1], small[1])
 
 
 def test_a_job_is_not_scaled_but_ends() -> None:

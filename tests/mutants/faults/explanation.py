@@ -92,8 +92,15 @@ FAULTS: Final = (
     Fault(
         id="waiting-pod-deleted-instead",
         breaks="An owner is scaled down though it would delete its pod without a node first.",
-        old="            first = not siblings.waiting and self._started_as_others(gone)\n",
+        old="        return Way.SCALED_DOWN if first and not siblings.waiting else None\n",
+        new="        return Way.SCALED_DOWN if first else None\n",
+    ),
+    Fault(
+        id="smaller-replica-set-scaled-down",
+        breaks="In a rollout a Deployment is scaled down for a pod of a ReplicaSet that loses none.",
+        old="            first = self._started_as_others(gone) and self._are_largest(siblings)\n",
         new="            first = self._started_as_others(gone)\n",
+        tests=("explaining/test_owners.py",),
     ),
     Fault(
         id="preempts-although-it-preempted-nothing",
