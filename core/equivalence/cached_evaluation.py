@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from core.equivalence.classes import ClassEntry
-from core.equivalence.ranker import RankRequest
+from core.equivalence.ranker import Ranker, RankRequest
 from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Row, cacheable_codes, counters_unchanged
 from core.equivalence.unfit import NOT_STORED, Judge, Unfit
 from core.equivalence.validity import NEVER, Validities, Validity
@@ -15,6 +15,7 @@ from core.framework.interface import AnyFilter, AnyScore, Code, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
+from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 
 if TYPE_CHECKING:
@@ -224,7 +225,17 @@ class CachedEvaluation:
         if entry.last_slots is not batch.slots or batch.unmirrored or not len(batch):
             entry.last_slots = batch.slots
             return None
-        ranker, ranking, spent = self._cache.ranker(filters, scores), entry.ranking, self.mirror.work.spent
+        spent = self.mirror.work.spent
+        try:
+            best = self._ranked(self._cache.ranker(filters, scores), batch)
+        except WorkLimitError:  # of scores, which are not needed if only one node fits
+            best = None
+        if best is None:
+            self.mirror.work.spent = spent  # the caller evaluates all nodes, and is charged for that
+        return best
+
+    def _ranked(self, ranker: Ranker, batch: NodeBatch) -> IntpArray | None:
+        entry, ranking = self._entry, self._entry.ranking
         request = RankRequest(self, self.mirror, self._representative, batch)
         changed = None if ranking is None else ranker.refreshed(ranking, request)
         if changed is not None:
@@ -236,8 +247,6 @@ class CachedEvaluation:
         if ranking is None:
             return None
         best = ranker.best(ranking, request, changed)
-        if best is None:
-            self.mirror.work.spent = spent  # the caller evaluates all nodes, and is charged for that
         size = ranking.nbytes
         if size != ranking.counted_bytes:
             ranking.counted_bytes = size

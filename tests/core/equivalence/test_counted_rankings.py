@@ -17,6 +17,7 @@ from core.mirror.affinity_counts import MatchTerms
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import DomainCounts, Int64Array
+from core.mirror.work import WorkLimitError
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod, SpreadConstraint
@@ -424,3 +425,23 @@ def test_a_pod_that_fits_no_more_is_charged_for_its_work_once() -> None:
         cluster.place(name, make_pod(name).label("app", "app-1"))
     tell(cluster.mirror, "Update", *[node_of(make_node(name).label("zone", "x")) for name in "abcd"])
     assert cluster.choice() == ""
+
+
+def test_no_score_is_charged_where_only_one_node_fits() -> None:
+    judge, plugin = StatedPlugin("Judge", invalidated_by=(when(Pod, Scope.NODE),)), InterPodAffinity()
+    judge.stated.update(dict.fromkeys("bcd", failing("full")))
+    profile = Profile((judge,), ((plugin, 2),))
+    mirror = mirror_of(*(_node(name, "x") for name in "abcd"))
+    mirror.work.limit = 1
+    cache, requested = (
+        EquivalenceCache(mirror, profile.plugins),
+        pod_of(_web("p").preferred_affinity(1, term("zone", DB))),
+    )
+    for number in range(4):
+        best, _ = choose_nodes(profile, cache.evaluation(requested), mirror.all_nodes())
+        assert best.tolist() == [0]
+        mirror.assume(pod(str(number)), "b", 0.0)
+    del judge.stated["b"]
+    mirror.assume(pod("last"), "b", 0.0)
+    with pytest.raises(WorkLimitError):
+        choose_nodes(profile, cache.evaluation(requested), mirror.all_nodes())
