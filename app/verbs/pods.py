@@ -123,9 +123,8 @@ class ReadRate:
     async def turn(self, name: str) -> None:
         """Return when a pod may be read, within a second. Raises TooManyReadsError if that is later."""
         now = self._clock()
-        of_name = max(self._of_name.pop(name, 0.0), now) + _SECOND / READS_OF_A_NAME
+        of_name = max(self._of_name.get(name, 0.0), now) + _SECOND / READS_OF_A_NAME
         if of_name > now + _SECOND + _ROUNDING:
-            self._of_name[name] = of_name - _SECOND / READS_OF_A_NAME
             raise TooManyReadsError(f"more than {READS_OF_A_NAME} reads of pod {name} a second")
         at = max(self._next, now) + _SECOND / READS_A_SECOND
         wait = at - now - _SECOND  # the reads of a second may come at once
@@ -133,6 +132,7 @@ class ReadRate:
             raise TooManyReadsError(f"more than {READS_A_SECOND} reads of pods a second")
         self._next = at
         self._of_name[name] = of_name
+        self._of_name.move_to_end(name)
         if len(self._of_name) > _MAX_NAMES:
             self._of_name.popitem(last=False)
         if wait > _ROUNDING:

@@ -58,6 +58,20 @@ def test_a_name_has_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert turns.take("default/p") == 0.0
 
 
+def test_a_name_keeps_its_limit_when_too_many_others_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(monkeypatch)
+    for _ in range(READS_OF_A_NAME):
+        turns.take("default/p")
+    turns.now += 2.0 / READS_OF_A_NAME
+    for number in range(2 * READS_A_SECOND):
+        turns.take(f"p{number}")
+    assert turns.rejected("default/p") == f"more than {READS_A_SECOND} reads of pods a second"
+    turns.now += 1.0 / READS_OF_A_NAME
+    for _ in range(3):
+        turns.take("default/p")
+    assert turns.rejected("default/p") == f"more than {READS_OF_A_NAME} reads of pod default/p a second"
+
+
 def test_a_name_that_was_refused_has_its_next_turn_no_later(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(monkeypatch)
     for _ in range(READS_OF_A_NAME):
