@@ -7,11 +7,11 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from core.events import ClusterEvent, Kind, Object
-from core.mirror.changes import Listener, Listeners, ObjectChange, PodChange, add_listener
+from core.mirror.changes import Listener, Listeners, PodChange, add_listener
 from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
 from core.mirror.fork import Fork
-from core.mirror.generation_store import OF_A_NODE, GenerationCounter, ObjectStores, StoredObject
+from core.mirror.generation_store import GenerationCounter, ObjectStores, StoredObject
 from core.mirror.node_figures import Figures
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.pending_pods import PendingPods, PodGroups, Preemptors, SchedulingGroups
@@ -361,8 +361,7 @@ class ClusterMirror:
 
     def _tell_of_object(self, kind: Kind, name: str, before: StoredObject | None, after: StoredObject | None) -> None:
         if before != after and self._placement.listeners:
-            slot = self.nodes.slots.get(name, NO_SLOT) if kind in OF_A_NODE else NO_SLOT
-            self._placement.tell(ObjectChange(kind, slot, before, after))
+            self._placement.tell(self._placement.object_change(kind, name, before, after))
 
     # Pods.
 

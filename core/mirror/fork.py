@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from core.events import Object
-from core.mirror.changes import Change, Listeners, NodeChange, ObjectChange, PodChange
+from core.mirror.changes import Change, Listeners, NodeChange, PodChange
 from core.mirror.generation_store import ObjectStores
 from core.mirror.node_info import NO_SLOT
 from core.mirror.placement import Placement
@@ -317,7 +317,7 @@ class Fork:
         store = self._objects.of(type(present))
         before = store.values.get(present.full_name)
         store.set_tentatively(present.full_name, present)
-        self._tell(ObjectChange(type(present), NO_SLOT, before, present))
+        self._tell(self._placement.object_change(type(present), present.full_name, before, present))
 
     # Undoing.
 
@@ -332,7 +332,7 @@ class Fork:
 
     def _take_object(self, added: Object) -> None:
         self._objects.of(type(added)).withdraw(added.full_name)
-        self._tell(ObjectChange(type(added), NO_SLOT, added, None))
+        self._tell(self._placement.object_change(type(added), added.full_name, added, None))
 
     def _bring_back(self, step: _Removed) -> None:
         self._placement.place(step.row, step.slot)

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from core.events import Kind
 from core.mirror.affinity_counts import AffinityCounts
-from core.mirror.changes import Change, Listeners, NamespaceChange, NodeChange, PodChange, RulesChange
-from core.mirror.generation_store import GenerationCounter
+from core.mirror.changes import Change, Listeners, NamespaceChange, NodeChange, ObjectChange, PodChange, RulesChange
+from core.mirror.generation_store import OF_A_NODE, GenerationCounter
 from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
 from core.mirror.pod_columns import PodColumns
 from core.mirror.work import Work
@@ -260,6 +261,11 @@ class Placement:
         """Send a change to the listeners that hear of its type, in the order in which they were added."""
         for listener in self.listeners.get(type(change), ()):
             listener.changed(change)
+
+    def object_change(self, kind: Kind, name: str, before: Any, after: Any) -> ObjectChange:  # noqa: ANN401  # of the kind
+        """Describe a change of an object of a kind without a rule of its own, by its full name."""
+        slot = self.nodes.slots.get(name, NO_SLOT) if kind in OF_A_NODE else NO_SLOT
+        return ObjectChange(kind, slot, before, after)
 
     def _tell_of_pod(self, slot: int, before: Pod | None, after: Pod | None) -> None:
         if slot != NO_SLOT and self.listeners:

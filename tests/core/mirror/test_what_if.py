@@ -15,7 +15,8 @@ from core.mirror.node_info import NO_SLOT
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
 from core.objects.pod import Waiting
-from core.objects.volumes import PersistentVolumeClaim
+from core.objects.volumes import CSINode, PersistentVolumeClaim
+from core.plugins.volumebinding.claims import MigratedPlugins
 from tests.core.decoded import by_value, counter_of
 from tests.core.mirror.audit import audit, node_generations, owner_counts
 from tests.core.mirror.values import ATTRACTED, REPELLING, mirror_of, node, pod, selecting, tell
@@ -134,6 +135,20 @@ def test_an_object_is_supposed_changed_or_gone() -> None:
     assert seen(mirror) == before
     there = [CLAIM, bound, None, bound, CLAIM]
     assert derived.changes == [ObjectChange(PersistentVolumeClaim, NO_SLOT, *each) for each in pairwise(there)]
+
+
+def test_an_object_that_describes_a_node_is_supposed_with_the_slot_of_the_node() -> None:
+    mirror = cluster()
+    derived, migrated = mirror.derived(Reported), mirror.derived(MigratedPlugins)
+    copy = CSINode(name="new", migrated_plugins=frozenset({"kubernetes.io/aws-ebs"}))
+    with mirror.fork() as forked:
+        forked.add_node(NEW)
+        forked.add_object(copy)
+        slot = mirror.nodes.slots["new"]
+        (place,), plugins = migrated.of(mirror.batch(["new"]))
+        assert plugins[place] == copy.migrated_plugins
+    told = [each for each in derived.changes if isinstance(each, ObjectChange)]
+    assert told == [ObjectChange(CSINode, slot, None, copy), ObjectChange(CSINode, slot, copy, None)]
 
 
 @pytest.mark.parametrize("as_running", [False, True])
