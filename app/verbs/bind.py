@@ -28,10 +28,12 @@ from app.verbs.endpoint import Verb
 from app.verbs.filter import Bypass
 from app.verbs.pods import BindError, BindingArgs, LookupState, PodApi, binding_result, decode_binding_args
 from app.verbs.request import BindingOutcome, BindingResult, VerbOutcome, VerbResponse
+from core.equivalence.cache import set_apart
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
 from core.mirror.placement import PodStateError
+from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes
@@ -44,6 +46,7 @@ _VERB_OUTCOMES: Final[Mapping[BindingResult, VerbOutcome]] = {
     BindingResult.BOUND: VerbOutcome.FIT,
     BindingResult.ALREADY_BOUND: VerbOutcome.FIT,
     BindingResult.CONFLICT: VerbOutcome.NO_FIT,
+    BindingResult.TOO_MUCH_WORK: VerbOutcome.TOO_MUCH_WORK,
     BindingResult.BOUND_ELSEWHERE: VerbOutcome.NO_FIT,
     BindingResult.REJECTED: VerbOutcome.FAILED,
     BindingResult.UNREACHABLE: VerbOutcome.FAILED,
@@ -112,10 +115,13 @@ class Binder:
         pod = self._mirror.pending.get(args.uid)
         if pod is None or pod.full_name != args.full_name:
             message, outcome = f"pod {args.full_name} with this uid is not pending in the watch", VerbOutcome.NO_FIT
-        elif (conflict := self._conflict(args, pod)) is not None:
-            message, outcome = conflict.error, VerbOutcome.NO_FIT
         else:
-            message, outcome = f"pod {args.full_name} may be bound to {args.node}", VerbOutcome.FIT
+            with set_apart(self._mirror, pod):  # an earlier binding may have assumed it
+                conflict = self._conflict(args, pod)
+            if conflict is not None:
+                message, outcome = conflict.error, _VERB_OUTCOMES[conflict.result]
+            else:
+                message, outcome = f"pod {args.full_name} may be bound to {args.node}", VerbOutcome.FIT
         error_text = f"a dry run, so nothing was bound: {message}"
         return VerbResponse(
             binding_result(error_text), "", outcome, args.full_name, args.uid, nodes=1, error=error_text
@@ -234,13 +240,17 @@ class Binder:
 
     def _conflict(self, args: BindingArgs, pod: Pod) -> BindingOutcome | None:
         """Return why a pod must not be bound to the node of a request, or None. Stale after the next event."""
+        if self._bypass.covers(pod):
+            return None
         batch = self._mirror.batch([args.node])
         evaluation = FreshEvaluation(self._mirror, pod)
         # Without nominated pods: they hold no capacity yet, and kube-scheduler ignores them after its filters. When it
         # nominated a pod later than this one, it counted this one as assumed. A rejection would only cost an attempt.
-        verdicts = filter_nodes(self._profile, evaluation, batch, with_nominated=False)
-        status = verdicts.statuses[int(verdicts.codes[0])]
-        if status.code is Code.SUCCESS or self._bypass.covers(pod):
+        try:
+            status = filter_nodes(self._profile, evaluation, batch, with_nominated=False).status(0)
+        except WorkLimitError as error:
+            return BindingOutcome(BindingResult.TOO_MUCH_WORK, f"pod {pod.full_name}: {error}")
+        if status.code is Code.SUCCESS:
             return None
         return BindingOutcome(
             BindingResult.CONFLICT, f"pod {pod.full_name} does not fit on {args.node}: {status.message}"

@@ -187,9 +187,8 @@ class Extender:
         scope = self._decider.scope_of(pod) if self._decider is not None else None
         if self._decider is not None and scope is not None:
             return self._decider.decide(args, pod, scope, cached=cached, effects=effects)
-        if not pod.node_name:
-            return self._filtered(args, pod, cached=cached, effects=effects)
-        with set_apart(self._mirror, pod) as apart:  # it is resized in place, see Decider
+        # It may be resized in place (see Decider), or bound, and its scheduler has not learnt that.
+        with set_apart(self._mirror, pod) as apart:
             return self._filtered(args, pod, cached=cached and not apart, effects=effects)
 
     def _to_decide_for(self, args: ExtenderArgs, effects: Effects | None) -> Pod | None:
@@ -254,7 +253,6 @@ class Extender:
         For a bad request, or a pod that takes too much work, every node gets 0. If the nodes cannot be read, the
         response is {"Error": ...}, which the scheduler logs and ignores.
         """
-        cached = request.cached
         try:
             args = decode_args(request.body, self._mirror, self._known_names if effects is not None else None)
         except DecodeError as error:
@@ -267,6 +265,10 @@ class Extender:
             return VerbResponse(self._zeros(batch), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
         if self.bypass.covers(pod):
             return self.score_zero(args, pod)
+        with set_apart(self._mirror, pod) as apart:
+            return self._scored(batch, pod, cached=request.cached and not apart)
+
+    def _scored(self, batch: NodeBatch, pod: Pod, *, cached: bool) -> VerbResponse:
         try:
             evaluation = self._to_score.begin(pod, cached=cached)
             scores = score_nodes(self._profile, evaluation, batch)

@@ -23,6 +23,8 @@ class BindingResult(Enum):
     """The pod was bound to this node already, by an earlier call or by a call whose response was lost."""
     CONFLICT = "conflict"
     """By the present mirror, a hard rule rejects the pod on the node."""
+    TOO_MUCH_WORK = "too_much_work"
+    """The pod takes more work than Kindred allows."""
     BOUND_ELSEWHERE = "bound_elsewhere"
     """The pod is bound to another node, or is being bound there."""
     REJECTED = "refused"

@@ -5,8 +5,11 @@ import json
 import pytest
 
 from app.settings.settings import Settings
+from app.verbs.filter import Extender
 from app.wiring.engine import create_extender
+from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.mirror.cluster import ClusterMirror
+from core.profile import parse_profile
 from tests.app.questions import (
     AFFINITY_RULES,
     ANTI_AFFINITY_RULES,
@@ -104,6 +107,24 @@ def test_node_names_is_an_empty_list_and_not_null_when_no_node_fits() -> None:
     result = decoded(extender().filter(by_name(WANTS_WEB, "c1", "bare")))
     assert result["NodeNames"] == []
     assert not result["Error"]
+
+
+def test_a_pod_does_not_count_for_its_own_decision() -> None:
+    """Its scheduler has not seen yet that it is bound."""
+    near = term(ZONE, labelled(app="db"))
+    pod, other = (
+        make_pod(name).label("app", "db").required_anti_affinity(near).preferred_anti_affinity(10, near)
+        for name in "po"
+    )
+    mirror, profile = mirror_of(in_zone("a1", "a"), in_zone("b1", "b"), pod.on("a1")), parse_profile("affinity")
+    cached = Bodies(Extender(profile, mirror, EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))))
+    body, body_of_other = by_name(pod, "a1", "b1"), by_name(other, "a1", "b1")
+    for verbs in (extender(mirror), cached):
+        for _ in range(2):
+            assert reasons(verbs.filter(body_of_other)) == {"a1": ANTI_AFFINITY_RULES}
+            assert scores(verbs.prioritize(body_of_other)) == {"a1": 0, "b1": 100}
+            assert reasons(verbs.filter(body)) == {}
+            assert scores(verbs.prioritize(body)) == {"a1": 0, "b1": 0}
 
 
 # Keys in any case.

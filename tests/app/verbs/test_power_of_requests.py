@@ -10,7 +10,7 @@ import pytest
 from app.settings.limits import Limits
 from app.verbs.pods import READS_OF_A_NAME
 from tests.app.feeds.following import scenario
-from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, scheduling, until
+from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, loner, scheduling, until
 from tests.app.verbs.evicting.evicting_setting import give_up, writes
 from tests.builders import make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
@@ -119,6 +119,18 @@ async def test_a_dry_run_of_bind_says_whether_the_pod_may_be_bound(
         response = (await scheduler.send("POST", "/bind", args, DRY)).decode()
         assert f"a dry run, so nothing was bound: {reported}" in response
         assert (scheduler.node_of(pod), scheduler.requested(), scheduler.is_assumed(pod)) == ("", [], False)
+
+
+@scenario()
+async def test_a_dry_run_of_bind_does_not_meet_the_pod_itself(server: FakeApiServer) -> None:
+    async with scheduling(server, N1, bind=True) as scheduler:
+        pod = await scheduler.pending(loner("p"))
+        scheduler.stall_watch()
+        args = {"PodName": "p", "PodNamespace": "default", "PodUID": pod["metadata"]["uid"], "Node": "n1"}
+        assert await scheduler.bind(pod, "n1") == ""
+        response = (await scheduler.send("POST", "/bind", args, DRY)).decode()
+        assert "so nothing was bound: pod default/p may be bound to n1" in response
+        assert scheduler.is_assumed(pod)
 
 
 # The pod is the API server's.

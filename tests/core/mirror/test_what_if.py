@@ -147,8 +147,8 @@ def test_an_object_that_describes_a_node_is_supposed_with_the_slot_of_the_node()
         slot = mirror.nodes.slots["new"]
         (place,), plugins = migrated.of(mirror.batch(["new"]))
         assert plugins[place] == copy.migrated_plugins
-    told = [each for each in derived.changes if isinstance(each, ObjectChange)]
-    assert told == [ObjectChange(CSINode, slot, None, copy), ObjectChange(CSINode, slot, copy, None)]
+    changes = [each for each in derived.changes if isinstance(each, ObjectChange)]
+    assert changes == [ObjectChange(CSINode, slot, None, copy), ObjectChange(CSINode, slot, copy, None)]
 
 
 @pytest.mark.parametrize("as_running", [False, True])

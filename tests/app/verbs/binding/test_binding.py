@@ -130,6 +130,20 @@ async def test_a_node_that_cannot_be_judged_is_refused(server: FakeApiServer, no
         assert scheduler.node_of(pod) == ""
 
 
+@scenario()
+async def test_a_pod_that_takes_too_much_work_is_refused_with_the_field_unless_it_passes_untouched(
+    server: FakeApiServer,
+) -> None:
+    async with scheduling(server, N1, bypass_namespaces=["spared"]) as scheduler:
+        scheduler.mirror.work.limit = 10_000
+        pod, spared = scheduler.create(loner("db")), scheduler.create(loner("db").in_namespace("spared"))
+        error = await scheduler.bind(pod, "n1")
+        assert error.startswith("pod default/db: Pod.spec.affinity: too much work: 1 entries, ")
+        assert await scheduler.bind(spared, "n1") == ""
+        assert (scheduler.node_of(pod), scheduler.is_assumed(pod), scheduler.node_of(spared)) == ("", False, "n1")
+        assert await scheduler.metric('kindred_binds_total{result="too_much_work"}') == 1
+
+
 # A pod that is bound already, or on its way.
 
 

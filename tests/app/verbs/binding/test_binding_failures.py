@@ -9,6 +9,7 @@ import pytest
 from tests.app.feeds.following import scenario
 from tests.app.verbs.binding.binding_setting import FORBIDDEN, N1, N2, WEB, loner, scheduling, until
 from tests.builders import make_pod
+from tests.core.mirror.audit import audit
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Action, Close, Response, Stall, overloaded, refuse
 from tests.fake_apiserver.resources import PODS
@@ -135,6 +136,21 @@ async def test_what_is_not_known_counts_until_it_is(
         assert error == ("pod default/first is bound to another node" if bound else "")
         stall.release()
         await until(lambda: scheduler.is_added(pod, "n1" if bound else "n2"))
+
+
+@scenario()
+async def test_a_pod_whose_binding_is_not_known_does_not_count_when_it_comes_again(server: FakeApiServer) -> None:
+    async with scheduling(server, N1, http_timeout=0.75) as scheduler:
+        pod = await scheduler.pending(loner("first"))
+        scheduler.stall_watch()
+        server.faults.add(Close(), None, "bind")
+        fault = server.faults.add(Close(), None, "get", times=None)
+        assert (await scheduler.decide(pod, "n1")).endswith("; whether the pod is bound is not known")
+        assert await scheduler.filter(scheduler.create(loner("second")), "n1") == []
+        assert await scheduler.filter(pod, "n1") == ["n1"]
+        server.faults.remove(fault)
+        assert await scheduler.bind(pod, "n1") == ""
+        assert audit(scheduler.mirror) == []
 
 
 @scenario()
