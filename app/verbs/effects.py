@@ -442,6 +442,8 @@ class Effects:
         """
         if self.gangs is not None:
             self.gangs.begin(self.clock())
+            if pod.group is None:
+                self.gangs.leave(pod.uid)
         if not self._mirror.is_assumed(pod.uid) or (self.gangs is not None and self.gangs.has_reserved(pod.uid)):
             return Decision.ASSUMED
         self._mirror.forget(pod.uid)

@@ -163,8 +163,19 @@ class Gangs:
 
     def has_reserved(self, uid: str) -> bool:
         """Return whether a pod has a reservation."""
+        return self._reserved_for(uid) is not None
+
+    def leave(self, uid: str) -> None:
+        """Release the reservation of a pod, if it has one. It is no member any more, and the watch may be late."""
+        unit = self._reserved_for(uid)
+        if unit is not None:
+            self._give_back(unit, uid)
+            if not unit.reserved:
+                del self._reserving[unit.group.key]
+
+    def _reserved_for(self, uid: str) -> Unit | None:
         unit = self._units.get(self._mirror.groups.key_of.get(uid, ""))
-        return unit is not None and uid in unit.reserved
+        return unit if unit is not None and uid in unit.reserved else None
 
     def ask(self, pod: Pod, now: float, nodes: NodeBatch | None = None) -> GangResponse:
         """Return the result for a pending member of a group. The pod must not be assumed, except by a reservation.

@@ -1,13 +1,15 @@
 """`filter` for members of a gang: their places, what is answered while they wait, and what stays as for other pods."""
 
+import asyncio
 import json
 
 import pytest
 
-from app.verbs.request import VerbOutcome
+from app.objects.decode_pod import decode_pod
+from app.verbs.request import Request, VerbOutcome
 from app.verbs.scopes import DecideScope
 from core.gangs.unit import SchedulingStatus
-from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of
+from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of, written
 from tests.builders import PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of
 from tests.core.gangs.gang_setting import ZONE, member, node
@@ -65,6 +67,26 @@ def test_other_pods_are_judged_beside_reservations() -> None:
     setting.ask(A, NAMES)
     assert setting.decide(make_pod("large").requests(cpu=2), NAMES) == ""
     assert setting.decide(make_pod("small").requests(cpu=1), NAMES) in NAMES
+
+
+def test_a_pod_that_has_left_its_group_before_the_watch_shows_it_is_an_ordinary_one() -> None:
+    setting, pair = cluster(), [member(name, 2) for name in "ab"]
+    for pod in pair:
+        setting.tell(pod)
+    setting.ask(pair[0], NAMES)
+    left = written(make_pod("b").requests(cpu=1))
+    left["metadata"]["resourceVersion"] = "8"
+    setting.pods.live["default/b"] = decode_pod(json.dumps(left).encode())
+    request = Request(json.dumps({"Pod": left, "Nodes": None, "NodeNames": NAMES}).encode())
+    response = setting.extender.filter(request, setting.effects)
+    assert response.unknown_pod is not None
+    assert asyncio.run(setting.effects.lookup.ask(response.unknown_pod)) == ""
+    place = node_of(setting.extender.filter(request, setting.effects))
+    assert setting.assumed()["default/b"] == place
+    setting.tell_object(left)
+    setting.decide(make_pod("other"), NAMES)
+    assert setting.assumed()["default/b"] == place
+    assert audit(setting.mirror) == []
 
 
 def test_a_member_that_comes_again_is_replaced_alone() -> None:
