@@ -177,7 +177,8 @@ def _source(spec: _VolumeSpec) -> VolumeSource | None:
     }
     for plugin, source in in_tree.items():
         if source is not None:
-            return VolumeSource(plugin, source.volume or "", in_tree=True)
+            kind = source.kind if isinstance(source, WireAzureDisk) else None
+            return VolumeSource(plugin, source.volume or "", in_tree=True, kind=kind)
     return None
 
 

@@ -99,7 +99,7 @@ def _size(volume: PodVolume) -> int:
     if isinstance(volume, PodClaim):
         return len(volume.name)
     if isinstance(volume, InlineDisk):
-        return len(volume.name) + len(volume.source.volume) + len(volume.kind or "")
+        return len(volume.name) + len(volume.source.volume) + len(volume.source.kind or "")
     return len(volume.pool) + len(volume.image) + sum(map(len, volume.monitors))
 
 
@@ -125,6 +125,7 @@ def _volume(pod: str, wire: WireVolume) -> PodVolume:
         ("portworx-volume", wire.portworx_volume),
     )
     plugin, disk = next((plugin, disk) for plugin, disk in disks if disk is not None)
-    source = VolumeSource(f"kubernetes.io/{plugin}", disk.volume or "", in_tree=True)
+    kind = disk.kind if isinstance(disk, WireAzureDisk) else None
+    source = VolumeSource(f"kubernetes.io/{plugin}", disk.volume or "", in_tree=True, kind=kind)
     read_only = isinstance(disk, WireGCEPersistentDisk | _ISCSI) and disk.read_only is True
-    return InlineDisk(wire.name or "", source, read_only, disk.kind if isinstance(disk, WireAzureDisk) else None)
+    return InlineDisk(wire.name or "", source, read_only)

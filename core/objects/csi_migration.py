@@ -74,10 +74,7 @@ def translate_inline(disk: InlineDisk) -> CSIVolume:
     The zone of the disk is unknown. So a GCE disk differs from the same disk behind a PersistentVolume with a zone
     label.
     """
-    source = disk.source
-    if source.plugin == AZURE_DISK and disk.kind is not None and disk.kind.lower() != "managed":
-        raise TranslationError(f"kind({disk.kind}) is not supported in csi migration")
-    return CSIVolume(CSI_DRIVERS[source.plugin], _handle(source, ""))
+    return CSIVolume(CSI_DRIVERS[disk.source.plugin], _handle(disk.source, ""))
 
 
 def translate_volume(volume: PersistentVolume) -> CSIVolume:
@@ -159,6 +156,8 @@ def _handle(source: VolumeSource, zones: str) -> str:
         return _ebs_handle(source.volume)
     if source.plugin == GCE_PD:
         return _gce_handle(source.volume, zones)
+    if source.kind is not None and source.kind.lower() != "managed":
+        raise TranslationError(f"kind({source.kind}) is not supported in csi migration")
     return source.volume
 
 

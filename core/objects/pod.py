@@ -56,13 +56,12 @@ class InlineDisk(msgspec.Struct, frozen=True, gc=False):
 
     `name` is the volume's name in the pod, for messages. The source of an iSCSI disk, which counts against no limit, is
     `kubernetes.io/iscsi` and the IQN. `read_only` is set only for GCE and iSCSI disks: no plugin reads it for other
-    disks. `kind` is for an Azure disk. None means Managed.
+    disks.
     """
 
     name: str
     source: VolumeSource
     read_only: bool = False
-    kind: str | None = None
 
 
 class RBDImage(msgspec.Struct, frozen=True, gc=False):

@@ -24,12 +24,14 @@ class VolumeSource(msgspec.Struct, frozen=True, gc=False):
     """The backend of a volume, if the volume counts against a node's limits.
 
     `plugin` is a CSI driver's name, or the name of an in-tree plugin (`kubernetes.io/aws-ebs`) whose volumes a CSI
-    driver has taken over. `volume` is the volumeHandle, or the in-tree plugin's key: volumeID, pdName, diskURI.
+    driver has taken over. `volume` is the volumeHandle, or the in-tree plugin's key: volumeID, pdName, diskURI. `kind`
+    is for an Azure disk. None means Managed.
     """
 
     plugin: str
     volume: str
     in_tree: bool = False
+    kind: str | None = None
 
 
 class ClaimRef(msgspec.Struct, frozen=True, gc=False):

@@ -224,7 +224,7 @@ def volumes_of(*wires: object) -> tuple[PodVolume, ...]:
 
 
 def disk(plugin: str, volume: str, *, read_only: bool = False, kind: str | None = None) -> InlineDisk:
-    return InlineDisk("v", VolumeSource(f"kubernetes.io/{plugin}", volume, in_tree=True), read_only, kind)
+    return InlineDisk("v", VolumeSource(f"kubernetes.io/{plugin}", volume, in_tree=True, kind=kind), read_only)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from app.objects.decode_node import decode_pod_disruption_budget
 from app.objects.decode_storage import (
@@ -74,6 +75,11 @@ def test_an_object_of_which_nothing_is_said(decode: Decoder, expected: Object) -
         pytest.param({"awsElasticBlockStore": {"volumeID": "i"}}, in_tree("aws-ebs"), id="ebs"),
         pytest.param({"gcePersistentDisk": {"pdName": "i"}}, in_tree("gce-pd"), id="gce"),
         pytest.param({"azureDisk": {"diskName": "d", "diskURI": "i"}}, in_tree("azure-disk"), id="azure-disk"),
+        pytest.param(
+            {"azureDisk": {"diskURI": "i", "kind": "Shared"}},
+            replace(in_tree("azure-disk"), kind="Shared"),
+            id="azure-disk-of-a-kind",
+        ),
         pytest.param({"cinder": {"volumeID": "i"}}, in_tree("cinder"), id="cinder"),
         pytest.param({"portworxVolume": {"volumeID": "i"}}, in_tree("portworx-volume"), id="portworx"),
         pytest.param({"nfs": {"server": "s"}}, None, id="one-that-nobody-counts"),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from core.objects.affinity import Expression, NodeSelector, parse_node_selector
 from core.objects.csi_migration import (
@@ -103,8 +104,12 @@ def test_a_gce_disk_that_a_pod_names_has_no_zone() -> None:
 
 
 def test_an_azure_disk_of_another_kind_is_not() -> None:
-    with pytest.raises(TranslationError, match=r"^kind\(Dedicated\) is not supported in csi migration$"):
-        translate_inline(InlineDisk("v", in_tree(AZURE_DISK, "/d"), kind="Dedicated"))
+    source, message = replace(in_tree(AZURE_DISK, "/d"), kind="Dedicated"), r"^kind\(Dedicated\) is not supported in "
+    with pytest.raises(TranslationError, match=message):
+        translate_inline(InlineDisk("v", source))
+    for translate in (translate_volume, translate_affinity):
+        with pytest.raises(TranslationError, match=message):
+            translate(PersistentVolume(name="pv", source=source))
 
 
 _EBS: Final = "failed to translate Kubernetes ID to EBS Volume ID"

@@ -31,7 +31,7 @@ EVERY_PLUGIN: Final[Profile] = parse_profile(
     ",".join((*PLUGINS, "GeneralPredicates")), {"ServiceAffinity": {"affinity_labels": (pool.ZONE,)}}
 )
 EBS: Final = "kubernetes.io/aws-ebs"
-UNTRANSLATABLE: Final = InlineDisk("v", VolumeSource("kubernetes.io/azure-disk", "d", in_tree=True), kind="Dedicated")
+UNTRANSLATABLE: Final = InlineDisk("v", VolumeSource("kubernetes.io/azure-disk", "d", in_tree=True, kind="Dedicated"))
 IN_TREE: Final[tuple[Object, ...]] = (
     *(
         PersistentVolume(name=name, source=VolumeSource(EBS, "vol-1", in_tree=True), labels={pool.ZONE: zone})

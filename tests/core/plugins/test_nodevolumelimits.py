@@ -69,7 +69,7 @@ def csi_volume(name: str, handle: str = "", driver: str = DRIVER) -> PersistentV
 
 def disk(plugin: str, volume: str, *, kind: str | None = None) -> InlineDisk:
     """Return a disk of an in-tree plugin that a pod names itself."""
-    return InlineDisk("data", VolumeSource(f"kubernetes.io/{plugin}", volume, in_tree=True), kind=kind)
+    return InlineDisk("data", VolumeSource(f"kubernetes.io/{plugin}", volume, in_tree=True, kind=kind))
 
 
 def storage_class(name: str, provisioner: str) -> StorageClass:

@@ -68,6 +68,12 @@ FAULTS: Final = (
         new='"preferredAntiAffinityTerms", f"podAntiAffinity.{_PREFERRED}", lambda: _preferred(namespace, attract)',
     ),
     Fault(
+        id="kind-of-an-azure-disk-dropped",
+        breaks="A volume with an Azure disk of any kind is taken for one of its CSI driver.",
+        old="            kind = source.kind if isinstance(source, WireAzureDisk) else None",
+        new="            kind = None",
+    ),
+    Fault(
         id="judged-field-that-no-decoder-reads",
         breaks="The decoder reads a port's address by a name that the API does not have.",
         old='host_ip: str | None = msgspec.field(default=None, name="hostIP")',
