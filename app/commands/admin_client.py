@@ -85,7 +85,8 @@ def get_response(  # noqa: PLR0913  # a request, and who sends it for how long
         hint = "" if url.startswith("https:") else "does the port expect https://? Otherwise: "
         raise CannotAskError(f"{access['url']}: {str(error).rstrip('.')}; {hint}{NOT_UNDERSTOOD}") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise CannotAskError(f"{access['url']}: {str(error) or type(error).__name__}; {NOT_UNDERSTOOD}") from None
+        why = str(error).rstrip(".") or type(error).__name__
+        raise CannotAskError(f"{access['url']}: {why}; {NOT_UNDERSTOOD}") from None
 
 
 def understood(where: str, response: "httpx.Response", parse: Callable[[bytes], T], accepted: int = HTTPStatus.OK) -> T:

@@ -19,6 +19,7 @@ from core.diagnosis.not_judged import NotJudged
 from core.framework.interface import Plugin
 from core.objects.pod import Pod
 from core.plugins import DEFAULTS, DEVICES, EXPLAINED, PLUGINS
+from core.plugins.in_tree import DeviceSchedulers
 from core.profile import Arguments, full_profile, profile_arguments, with_argument, with_device_score, with_devices
 from core.profile import Profile as Plugins
 from core.scheduling_cycle import ALL
@@ -56,7 +57,7 @@ def scheduler_plugins(
     each plugin runs once.
     """
     arguments = _arguments(profile, extenders)
-    changed = {name: _changed(name, arguments, own_arguments) for name in FILTERS | SCORES}
+    changed = {name: _changed(name, profile.name, arguments, own_arguments) for name in FILTERS | SCORES}
     made: dict[str, Any] = {name: EXPLAINED[name](**arguments.get(name, {})) for name in FILTERS | SCORES}
     to_filter = made | {plugin.name: plugin for plugin in own.filters if not changed.get(plugin.name)}
     to_score = made | {plugin.name: plugin for plugin, _ in own.scores if not changed.get(plugin.name)}
@@ -86,17 +87,23 @@ def _arguments(profile: Profile, extenders: Sequence[Extender]) -> Arguments:
     return with_argument(found, "ignored_resources", ignored) if ignored else found
 
 
-def _changed(name: str, arguments: Arguments, others: Arguments) -> frozenset[str]:
-    """Return the arguments of a plugin that differ."""
-    ours, theirs = _effective(name, arguments), _effective(name, others)
+def _changed(name: str, scheduler: str, arguments: Arguments, others: Arguments) -> frozenset[str]:
+    """Return the arguments of a plugin that differ for the pods of a scheduler."""
+    ours, theirs = (_effective(name, scheduler, each) for each in (arguments, others))
     return frozenset(field for field, value in ours.items() if theirs[field] != value)
 
 
-def _effective(name: str, arguments: Arguments) -> Mapping[str, object]:
-    """Return all arguments of a plugin, with defaults for missing ones."""
+def _effective(name: str, scheduler: str, arguments: Arguments) -> Mapping[str, object]:
+    """Return all arguments of a plugin as they are for a scheduler, with defaults for missing ones."""
     defaults = {each.name: each.default for each in inspect.signature(EXPLAINED[name]).parameters.values()}
     given = {**defaults, **arguments.get(name, {})}
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+    return {key: _for(scheduler, value) for key, value in given.items()}
+
+
+def _for(scheduler: str, value: object) -> object:
+    if isinstance(value, DeviceSchedulers):
+        return value.have(scheduler)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _outside(profile: Profile) -> Iterator[NotJudged]:

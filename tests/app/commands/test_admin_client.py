@@ -25,7 +25,11 @@ def no_units() -> Response:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        pytest.param("127.0.0.1:8890", "127.0.0.1:8890: Request URL is missing an 'http://'", id="no-scheme"),
+        pytest.param(
+            "127.0.0.1:8890",
+            "127.0.0.1:8890: Request URL is missing an 'http://' or 'https://' protocol; is",
+            id="no-scheme",
+        ),
         pytest.param("http://:8890:1", "http://:8890:1: Invalid port: '8890:1'", id="no-port"),
         pytest.param("http://[", "no service at [ (Name or service not known): start one", id="no-host"),
     ],

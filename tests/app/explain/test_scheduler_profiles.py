@@ -1,11 +1,14 @@
 """What is explained of a pod where the scheduler's configuration is known: what runs, who judges, and how it weighs."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from app.explain.scheduler_profiles import SchedulerProfiles
+from app.scheduler_configuration.scheduler_config import load_scheduler_config
+from app.settings.configuration import load_configuration
 from app.settings.settings import Settings
 from app.wiring.engine import create_profile, explained_profile
 from core.diagnosis.explained_profile import ExplainProfile, Judge
@@ -172,6 +175,17 @@ def test_kube_scheduler_s_own_plugin_leaves_resources_to_devices_whatever_kindre
         parts = explained(document, pod_of_scheduler(scheduler), **decides).profile.filter_parts
         (fit,) = (each for each in parts if isinstance(each, NodeResourcesFit))
         assert fit.device_schedulers.have(scheduler) is has_devices
+
+
+@pytest.mark.parametrize("overlay", ["score-offload", "full-offload", "decide"])
+def test_the_shipped_settings_and_registrations_leave_no_rule_without_a_judge(overlay: str) -> None:
+    settings = load_configuration(Path("manifests/overlays", overlay, "kindred.yaml")).settings
+    config = load_scheduler_config(Path("manifests/scheduler", f"{overlay}.yaml"))
+    profiles = SchedulerProfiles(config, settings, explained_profile(settings, create_profile(settings)))
+    for each in config.profiles:
+        rules = profiles.of(pod_of_scheduler(each.name)).scheduler
+        assert rules is not None
+        assert (each.name, rules.has_profile, rules.not_judged, rules.not_scored) == (each.name, True, (), ())
 
 
 def test_a_pod_of_a_scheduler_without_a_profile_is_judged_as_without_a_configuration() -> None:
