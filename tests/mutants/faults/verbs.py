@@ -7,10 +7,31 @@ from tests.mutants.fault import Fault
 FAULTS: Final = (
     Fault(
         id="resized-pod-in-its-own-way",
-        breaks="Where all nodes that fit are answered, a pod that is resized needs room beside itself.",
-        old="        if not pod.node_name:\n            return self._filtered(",
-        new="        if True:\n            return self._filtered(",
-        tests=("deciding/test_odd_requests.py",),
+        breaks="Where all nodes that fit are answered, a pod that is resized or bound needs room beside itself.",
+        old="        with set_apart(self._mirror, pod) as apart:\n            return self._filtered(",
+        new="        for apart in [False]:\n            return self._filtered(",
+        tests=("deciding/test_odd_requests.py", "test_extender.py"),
+    ),
+    Fault(
+        id="kept-verdicts-of-a-pod-apart",
+        breaks="A pod that is judged as if it were on no node gets the kept verdicts of its class, which count it.",
+        old="self._filtered(args, pod, cached=cached and not apart, effects=effects)",
+        new="self._filtered(args, pod, cached=cached, effects=effects)",
+        tests=("test_extender.py",),
+    ),
+    Fault(
+        id="heavy-pod-of-a-bypass-judged",
+        breaks="A pod that passes untouched is not bound if it takes too much work to judge.",
+        old="        if self._bypass.covers(pod):\n            return None\n        batch",
+        new="        batch",
+        tests=("binding/test_binding.py",),
+    ),
+    Fault(
+        id="place-of-a-pod-that-left-its-gang",
+        breaks="A pod that has left its group keeps the place that the gang reserved, and filter ends with an error.",
+        old="            if pod.group is None:\n                self.gangs.leave(pod.uid)\n",
+        new="",
+        tests=("deciding/test_gang_decisions.py",),
     ),
     Fault(
         id="bound-pod-moves",
