@@ -38,6 +38,7 @@ from core.objects.pod_requests import (
     origins,
     pod_load,
     pod_requests,
+    rounded,
     scored_requests,
 )
 from core.releases.release import MOUNT_OPTIONS, RESTART_ALL, USERS_OF_HOST, ClaimedResources, RequestCounting
@@ -194,6 +195,7 @@ def demands_of(wire: WireContainers, features: frozenset[str], *, shared: bool) 
         scored_requests=scored_requests(pod),
         load=pod_load(pod),
         origins=origins(pod, [each.name or "" for each in init_containers]),
+        overhead=tuple(rounded(pod.overhead).items()),
         extended_requests=extended_requests(pod),
         host_ports=_host_ports(containers, init_containers),
         images=tuple(sorted(normalized_image_name(each.image or "") for each in (*containers, *init_containers))),

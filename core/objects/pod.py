@@ -235,9 +235,9 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
 
     `non_zero_requests` and `scored_requests` are the cpu and memory that scoring assumes for the pod: the first on the
     pod's node, the second while the pod is being scheduled. `load` has the amounts that predict the usage of the pod.
-    `origins` has what decides some requests, such as an init container. `extended_requests` is what containers request
-    of extended resources, which devices may provide. `resources` has the source of the requests if releases count them
-    differently, else None (see `counted`).
+    `origins` has what decides some requests, such as an init container. `overhead` is the part of the requests that its
+    RuntimeClass adds. `extended_requests` is what containers request of extended resources, which devices may provide.
+    `resources` has the source of the requests if releases count them differently, else None (see `counted`).
 
     `images` has one normalised name per container, including init containers, sorted. `image_volumes` has one per image
     volume. `needed_features` are the features of any release that a node must declare.
@@ -247,6 +247,7 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     scored_requests: tuple[int, int] = (0, 0)
     load: PodLoad = NO_LOAD
     origins: Origins = ()
+    overhead: tuple[tuple[str, int], ...] = ()
     extended_requests: tuple[ExtendedRequests, ...] = ()
     host_ports: frozenset[HostPort] = NO_HOST_PORTS
     images: tuple[str, ...] = ()

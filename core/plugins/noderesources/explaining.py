@@ -187,19 +187,28 @@ class FreeAmount(msgspec.Struct, frozen=True):
     requested: int
     free: Int64Array
     short: BoolArray
+    least: int
+    """What the pod takes if its containers request nothing: the overhead of its RuntimeClass."""
+
+    @property
+    def can_be_lowered(self) -> BoolArray:
+        """By node, whether the pod fits if its containers request less. A request of 0 is never checked."""
+        found: BoolArray = self.free.clip(0) >= self.least
+        return found
 
 
 def free_amounts(obstacles: Obstacles, positions: IntpArray) -> Sequence[FreeAmount]:
     """Return the free amounts of `pods`, then of the pod's resources. Empty without nodes."""
     if not len(positions):
         return ()
-    found, nominated = [], obstacles.once(_nominated)
+    found, nominated, overhead = [], obstacles.once(_nominated), dict(obstacles.decision.pod.demand.overhead)
     for each in measured_resources(obstacles.decision, obstacles.decision.batch.part(positions)):
         free = each.allocatable - each.in_use
         left = (free < each.requested) & ~each.short  # NodeResourcesFit leaves these resources to devices
         for place in np.flatnonzero(np.isin(positions, [*nominated])).tolist():
             free[place] -= nominated[int(positions[place])].get(each.resource, 0)
-        found.append(FreeAmount(each.resource, each.requested, free, (free < each.requested) & ~left))
+        short, least = (free < each.requested) & ~left, overhead.get(each.resource, 0)
+        found.append(FreeAmount(each.resource, each.requested, free, short, least))
     return found
 
 
@@ -217,11 +226,14 @@ def _nominated(obstacles: Obstacles) -> Mapping[int, Mapping[str, int]]:
 
 
 def lower_requests(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Lower all requests that are too large for a node to the free amounts. None if the node has too many pods."""
+    """Lower all requests that are too large for a node to the free amounts.
+
+    None if the node has too many pods, or too little for the overhead of the pod's RuntimeClass.
+    """
     steps = []
     for each in free_amounts(obstacles, np.array([position])):
         if each.short[0]:
-            if each.resource == PODS:
+            if each.resource == PODS or not each.can_be_lowered[0]:
                 return None
             steps.append(lowered(each.resource, each.requested, int(each.free[0])))
     return steps
@@ -246,13 +258,14 @@ def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
     number = sum((each.short.astype(np.int64) for each in others), np.zeros(len(positions), np.int64))
     found = False
     for each in others:
-        alone = np.flatnonzero(each.short & ~pods.short & (number == 1))
+        alone = np.flatnonzero(each.short & ~pods.short & (number == 1) & each.can_be_lowered)
         if len(alone):
             found = True
             best = int(alone[each.free[alone].argmax()])
             node = obstacles.decision.batch.names[int(positions[best])]
             yield Proposal(node, (lowered(each.resource, each.requested, int(each.free[best])),))
-    several = np.flatnonzero(~pods.short & (number > 1))
+    lowered_all = np.all([each.can_be_lowered | ~each.short for each in others], axis=0)
+    several = np.flatnonzero(~pods.short & (number > 1) & lowered_all)
     if not found and len(several):
         best = int(several[missing_shares(others)[several].argmin()])
         yield from proposed(obstacles, lower_requests, int(positions[best]))

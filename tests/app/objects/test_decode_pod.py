@@ -54,6 +54,7 @@ def test_a_pod_is_reduced_to_what_scheduling_reads() -> None:
             scored_requests=(510, 128 * 2**20),
             load=PodLoad(limited_cpu=1500, overhead_cpu=10, limits=(1510, 10**8)),
             origins=(("cpu", "spec.resources of the pod, with overhead"), ("memory", "spec.resources of the pod")),
+            overhead=(("cpu", 10),),
             host_ports=frozenset({HostPort(80)}),
             images=(":latest", "i:latest"),
         ),

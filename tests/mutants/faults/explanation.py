@@ -96,6 +96,13 @@ FAULTS: Final = (
         new="        return Way.SCALED_DOWN if first else None\n",
     ),
     Fault(
+        id="overhead-given-up",
+        breaks="A request is proposed to be lowered below the overhead of the pod's RuntimeClass.",
+        old="        found: BoolArray = self.free.clip(0) >= self.least\n",
+        new="        found: BoolArray = self.free.clip(0) >= 0\n",
+        tests=("remedies/test_what_would_help.py",),
+    ),
+    Fault(
         id="smaller-replica-set-scaled-down",
         breaks="In a rollout a Deployment is scaled down for a pod of a ReplicaSet that loses none.",
         old="            first = self._started_as_others(gone) and self._are_largest(siblings)\n",

@@ -1,5 +1,6 @@
 """Remedies of each kind, on clusters made for it."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
@@ -77,6 +78,16 @@ def test_no_request_is_lowered_for_a_node_with_too_many_pods() -> None:
     full = make_node("full").allocatable(cpu="1", pods=1)
     found = helps(asking(cpu="2"), full, using("a", "full"))
     assert not of_kind(Kind.LOWER_REQUESTS, found)
+
+
+def test_no_request_is_lowered_below_the_overhead_of_the_runtime_class() -> None:
+    pod = dataclasses.replace(asking(cpu="2", memory="1Gi"), spec={"overhead": {"cpu": "500m", "memory": "256Mi"}})
+    little, enough = roomy("n1", cpu="400m"), roomy("n2", cpu="600m")
+    assert not of_kind(Kind.LOWER_REQUESTS, helps(pod, little))
+    assert [("n2", [LowerRequest("cpu", 1900, 600)])] == of_kind(Kind.LOWER_REQUESTS, helps(pod, little, enough))
+    both = roomy("n1", cpu="400m", memory="1Gi"), roomy("n2", cpu="500m", memory="300Mi")
+    assert not of_kind(Kind.LOWER_REQUESTS, helps(pod, both[0]))
+    assert [node for node, _ in of_kind(Kind.LOWER_REQUESTS, helps(pod, *both))] == ["n2"]
 
 
 def test_the_smallest_set_of_taints_is_tolerated() -> None:
