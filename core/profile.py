@@ -19,9 +19,10 @@ from core.framework.evaluation import Composite
 from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, Plugin, ScorePlugin
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.plugins import DEFAULTS, DEVICES, PLUGINS
 from core.plugins.noderesources.arguments import ScoringStrategy
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.releases.release import Rules
 
 # The former names of plugins: predicates, priorities and removed plugins. Present names may be replaced by them.
@@ -138,6 +139,12 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
         """All plugins. A plugin that both filters and scores appears once."""
         plugins: tuple[Plugin, ...] = (*self.filters, *(plugin for plugin, _ in self.scores))
         return tuple({id(plugin): plugin for plugin in plugins}.values())
+
+    @cached_property
+    def spreads_all(self) -> bool:
+        """Whether pods without topology spread constraints may be kept off nodes by default ones."""
+        spread = (each for each in self.filters if isinstance(each, PodTopologySpread))
+        return any(DO_NOT_SCHEDULE in each.default_actions for each in spread)
 
     def of_pod(self, mirror: ClusterMirror, pod: Pod) -> "Profile":
         """Return the profile without the plugins that do not concern a pod. If all do, it is this profile."""

@@ -38,13 +38,10 @@ class MemberClass(NamedTuple):
     pods: list[Pod]
     nodes: NodeBatch | None
     """The nodes that may be chosen; None: all."""
+    may_need_others: bool = False
+    """Whether another member can make a node fit this one."""
     fitting: BoolArray = NOT_JUDGED
     """Slot -> whether its node may be chosen and fits while no member has a node; from `Attempts.ordered`."""
-
-    @property
-    def may_need_others(self) -> bool:
-        """Whether another member can make a node fit this one."""
-        return may_be_helped(self.pods[0])
 
     def within(self, nodes: NodeBatch) -> "MemberClass":
         """Return the class with the nodes that are in both batches. `nodes` are nodes of the mirror."""
@@ -122,14 +119,14 @@ class Search:
             yield None
 
 
-def classes_of(members: Sequence[Pod], of_first: NodeBatch | None) -> list[MemberClass]:
+def classes_of(members: Sequence[Pod], of_first: NodeBatch | None, profile: Profile) -> list[MemberClass]:
     """Sort members into classes. If the first member has nodes of its own, it is a class of its own."""
     found: dict[Hashable, MemberClass] = {}
     for number, pod in enumerate(members):
         nodes = of_first if number == 0 else None
         key = (nodes is None, kind_of(pod))
         if key not in found:
-            found[key] = MemberClass([], nodes)
+            found[key] = MemberClass([], nodes, may_be_helped(pod, profile))
         found[key].pods.append(pod)
     return [*found.values()]
 

@@ -133,7 +133,7 @@ class Attempt:
 
     def _placing(self) -> Steps[None]:
         gang, fork, attempts = self._gang, self._fork, self._attempts
-        classes = yield from attempts.ordered(classes_of(gang.members, gang.of_first))
+        classes = yield from attempts.ordered(classes_of(gang.members, gang.of_first, attempts.profile))
         if gang.packing.way is PackingWay.SPREAD:
             self._shortfall = yield from attempts.place(fork, classes, gang.max_steps)
             return

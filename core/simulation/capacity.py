@@ -22,7 +22,7 @@ from core.simulation.kinds import alike
 from core.simulation.moves import Basis, Rejected, rejected
 from core.simulation.new_nodes import NewNodes, NodeLike
 from core.simulation.orders import arrival
-from core.simulation.placing import Outcome, Placing, Steps, may_be_helped, may_help
+from core.simulation.placing import Outcome, Placing, Steps
 
 POOL_LABELS: Final = (
     "karpenter.sh/nodepool",
@@ -160,6 +160,7 @@ class _Filling:
         """Place pending pods, then replicas. A replica may help a pending pod, which then comes before the next one."""
         waiting = [each for each in self._mirror.pending if not self._mirror.is_mirrored(each.uid)]
         self._pending = yield from self._all(arrival(waiting, self._order))
+        may_be_helped = self._placing.may_be_helped
         self._helped = [at for at, each in enumerate(self._pending) if each.rejection and may_be_helped(each.pod)]
         stopped_at, why, quota = -1, None, ""
         left = MOST if number is None else min(number, MOST)
@@ -211,7 +212,7 @@ class _Filling:
         """Return the places of the pending pods that a replica of a template may help."""
         if at not in self._helped_of:
             pending = ((place, self._pending[place].pod) for place in self._helped)
-            self._helped_of[at] = [place for place, each in pending if may_help(self._mirror, pod, each)]
+            self._helped_of[at] = [place for place, each in pending if self._placing.may_help(pod, each)]
         return self._helped_of[at]
 
     def _try_pending(self, left: list[int]) -> Steps[None]:
@@ -236,7 +237,8 @@ class _Filling:
                 if not found[at].is_placed:
                     found[at] = (yield from self._new.placed(found[at].pod)) or found[at]
             helped = any(found[at].is_placed for at in left)
-            left = [at for at in left if helped and not found[at].is_placed and may_be_helped(found[at].pod)]
+            rest = [at for at in left if helped and not found[at].is_placed]
+            left = [at for at in rest if self._placing.may_be_helped(found[at].pod)]
         return found
 
     def _finished(self, stopped_at: int, why: Rejected | None, quota: str) -> _Run:

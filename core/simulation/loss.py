@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
-from core.objects.pod import DO_NOT_SCHEDULE, Pod
+from core.objects.pod import Pod
 from core.simulation.facts import Leaving, leave, new_uid
 from core.simulation.lost_nodes import UNREACHABLE, NodeState, dead, lose
 from core.simulation.moves import Basis, LeftCounts, Move, Workload, is_sure, move_of, replicas_of, run_orders
 from core.simulation.orders import OverOrders
-from core.simulation.placing import Fate, Steps
+from core.simulation.placing import Fate, Steps, is_spread, scheduler_of
 
 Keep: TypeAlias = Callable[[Iterable[Move]], Collection[Move]]
 """Takes the moves of one state, each made when it is asked for, and returns them as they are kept."""
@@ -130,7 +130,7 @@ class _Losing:
         mirror, found = self._basis.mirror, []
         with mirror.fork(cache_follows=True) as fork:
             leaving = leave(mirror, fork, [pod for name in names for pod in mirror.pods_on(name)], self._basis.facts)
-            states = states_of(leaving, images=self._images)
+            states = states_of(self._basis, leaving, images=self._images)
             savepoint = fork.savepoint()
             for state in states:
                 found.append((yield from self._in_state(fork, names, state, leaving)))
@@ -191,17 +191,19 @@ def any_images(mirror: ClusterMirror) -> bool:
     return any(node.images for _, node in mirror.nodes)
 
 
-def states_of(leaving: Sequence[Leaving], *, images: bool) -> list[NodeState]:
+def states_of(basis: Basis, leaving: Sequence[Leaving], *, images: bool) -> list[NodeState]:
     """Return the states of nodes to be tried: one if no rule tells the two apart, for the pods that come again.
 
     Scores of images (`images`: see `any_images`) have the number of all nodes in them, hard topology spread counts the
     domains of nodes that are out, and a pod that tolerates the taints fits there.
     """
-    differ = images or any(each.again is not None and _has_own_rules(each.again.like(each.pod)) for each in leaving)
+    coming = (each.again.like(each.pod) for each in leaving if each.again is not None)
+    differ = images or any(_has_own_rules(basis, pod) for pod in coming)
     return [*NodeState] if differ else [NodeState.OUT]
 
 
-def _has_own_rules(pod: Pod) -> bool:
-    if any(each.when_unsatisfiable == DO_NOT_SCHEDULE for each in pod.spread):
-        return True
-    return any(each.tolerates(UNREACHABLE) for each in pod.tolerations)
+def _has_own_rules(basis: Basis, pod: Pod) -> bool:
+    scheduler = scheduler_of(basis.schedulers, pod)
+    if scheduler is None:
+        return False
+    return is_spread(pod, scheduler.profile) or any(each.tolerates(UNREACHABLE) for each in pod.tolerations)

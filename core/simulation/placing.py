@@ -66,6 +66,11 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 """The scheduler of a pod that names none."""
 
 
+def scheduler_of(schedulers: Schedulers, pod: Pod) -> Scheduler | None:
+    """Return the scheduler of a pod. None: its rules are not known."""
+    return schedulers.get(pod.scheduler_name or DEFAULT_SCHEDULER)
+
+
 class Fate(Enum):
     """What becomes of a pod."""
 
@@ -169,7 +174,7 @@ class Placing:
         turns = self._in_turn(pods)
         del pods  # each is dropped at its turn, if the caller holds none of them
         found = yield from turns
-        left = {at: each for at, each in enumerate(found) if isinstance(each, Outcome) and may_be_helped(each.pod)}
+        left = {at: each for at, each in enumerate(found) if isinstance(each, Outcome) and self.may_be_helped(each.pod)}
         any_placed = any(isinstance(each, str) for each in islice(found, min(left, default=len(found)), None))
         while left and any_placed:
             later = yield from self.again([*left.values()])
@@ -200,9 +205,30 @@ class Placing:
             if isinstance(now, str):
                 for_now.clear()
             else:
-                (for_now if may_be_helped(before.pod) else hopeless).add(kind)
+                (for_now if self.may_be_helped(before.pod) else hopeless).add(kind)
         self._dry_runs_left = left
         return tried
+
+    def may_be_helped(self, pod: Pod) -> bool:
+        """Return whether another pod that is placed can let a pod fit."""
+        scheduler = scheduler_of(self._schedulers, pod)
+        return scheduler is not None and may_be_helped(pod, scheduler.profile)
+
+    def may_help(self, placed: Pod, waiting: Pod) -> bool:
+        """Return whether a pod that is placed can let one that waits fit. It may be placed where it does not.
+
+        Source: isSchedulableAfterPodChange in interpodaffinity/plugin.go and podtopologyspread/plugin.go.
+        """
+        terms = waiting.affinity.required_affinity
+        if terms and self._mirror.affinity.matches.selects_all([term.matcher for term in terms], placed):
+            return True
+        scheduler = scheduler_of(self._schedulers, waiting)
+        if placed.namespace != waiting.namespace or scheduler is None:
+            return False
+        if not waiting.spread:
+            return scheduler.profile.spreads_all  # which pods count follows from Services and controllers
+        hard = (each for each in waiting.spread if each.when_unsatisfiable == DO_NOT_SCHEDULE)
+        return any(each.selector.matches(placed.labels) for each in hard)
 
     def _kind(self, pod: Pod) -> int:
         """Return a number that only alike pods share."""
@@ -224,7 +250,7 @@ class Placing:
         return in_turn(range(len(pods)), found)
 
     def _placed(self, pod: Pod, *, repeats: bool, more: bool) -> Found:
-        scheduler = self._schedulers.get(pod.scheduler_name or DEFAULT_SCHEDULER)
+        scheduler = scheduler_of(self._schedulers, pod)
         why = _why_unknown(pod, scheduler)
         if scheduler is None or why:
             return Outcome(pod, Fate.UNKNOWN, why=why)
@@ -295,23 +321,16 @@ class Placing:
         return least_harm(self._mirror, scheduler.profile.under(self._mirror.rules).filters, pod, tried)
 
 
-def may_be_helped(pod: Pod) -> bool:
+def may_be_helped(pod: Pod, profile: Profile) -> bool:
     """Return whether another pod that is placed can let a pod fit."""
-    return bool(pod.affinity.required_affinity) or any(
-        each.when_unsatisfiable == DO_NOT_SCHEDULE for each in pod.spread
-    )
+    return bool(pod.affinity.required_affinity) or is_spread(pod, profile)
 
 
-def may_help(mirror: ClusterMirror, placed: Pod, waiting: Pod) -> bool:
-    """Return whether a pod that is placed can let one that waits fit. It may be placed where it does not.
-
-    Source: isSchedulableAfterPodChange in interpodaffinity/plugin.go and podtopologyspread/plugin.go.
-    """
-    terms = waiting.affinity.required_affinity
-    if terms and mirror.affinity.matches.selects_all([term.matcher for term in terms], placed):
-        return True
-    spread = (each for each in waiting.spread if each.when_unsatisfiable == DO_NOT_SCHEDULE)
-    return placed.namespace == waiting.namespace and any(each.selector.matches(placed.labels) for each in spread)
+def is_spread(pod: Pod, profile: Profile) -> bool:
+    """Return whether topology spread may keep a pod off a node, by its own constraints or by a profile's default."""
+    if pod.spread:
+        return any(each.when_unsatisfiable == DO_NOT_SCHEDULE for each in pod.spread)
+    return profile.spreads_all
 
 
 def _why_unknown(pod: Pod, scheduler: Scheduler | None) -> str:

@@ -24,7 +24,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.mirror.work import WorkLimitError
 from core.objects.node import HOSTNAME
-from core.objects.pod import DO_NOT_SCHEDULE, Pod
+from core.objects.pod import Pod
 from core.scheduling_cycle import filter_nodes
 from core.simulation.drain import TWO_BUDGETS, covering_budgets
 from core.simulation.facts import Facts, Leaving, bring_claims, leave, new_uid
@@ -33,7 +33,7 @@ from core.simulation.loss import any_images, states_of
 from core.simulation.lost_nodes import NodeState, cordoned, known, lose
 from core.simulation.moves import Basis, Rejected, rejected, run_orders
 from core.simulation.orders import FIRST, Chance, arrival
-from core.simulation.placing import DEFAULT_SCHEDULER, Outcome, Steps, finished, may_be_helped
+from core.simulation.placing import Outcome, Steps, finished, is_spread, may_be_helped, scheduler_of
 
 EXPENDABLE: Final = -10
 """Pods of a lower priority need no other place (Cluster Autoscaler's default)."""
@@ -164,12 +164,8 @@ class _Each:
 
     def _takes_room_alone(self, pod: Pod) -> bool:
         """Return whether pods that are placed elsewhere can take no node from this one but their own."""
-        affinity = pod.affinity
-        if (
-            pod.volumes
-            or pod.claims_resources
-            or any(each.when_unsatisfiable == DO_NOT_SCHEDULE for each in pod.spread)
-        ):
+        affinity, scheduler = pod.affinity, scheduler_of(self._basis.schedulers, pod)
+        if pod.volumes or pod.claims_resources or scheduler is None or is_spread(pod, scheduler.profile):
             return False
         if any(term.topology_key != HOSTNAME for term in affinity.required_anti_affinity):
             return False
@@ -190,7 +186,7 @@ class _Each:
         return number
 
     def _count(self, pod: Pod) -> int:
-        scheduler = self._basis.schedulers.get(pod.scheduler_name or DEFAULT_SCHEDULER)
+        scheduler = scheduler_of(self._basis.schedulers, pod)
         if scheduler is None or pod.waiting.gates:
             return 0
         try:
@@ -198,6 +194,10 @@ class _Each:
         except WorkLimitError:
             return 0
         return int(np.count_nonzero(verdicts.codes == 0))
+
+    def _may_be_helped(self, pod: Pod) -> bool:
+        scheduler = scheduler_of(self._basis.schedulers, pod)
+        return scheduler is not None and may_be_helped(pod, scheduler.profile)
 
     def _simulated(self, name: str, pods: Sequence[Pod]) -> NodeRemoval:
         stays: _InTheWay | None = None
@@ -229,12 +229,12 @@ class _Each:
         before any of them is placed never fits, unless it needs others beside it.
         """
         savepoint = fork.savepoint()
-        for state in states_of(leaving, images=self._images):
+        for state in states_of(self._basis, leaving, images=self._images):
             lose(self._mirror, fork, [name], state, cordoned)
             emptied = fork.savepoint()
             over = placed_elsewhere(self._basis, fork, leaving, [name], order)
             fork.revert_to(emptied)
-            is_certain = over is not None and not may_be_helped(over.pod) and not self._count(over.pod)
+            is_certain = over is not None and not self._may_be_helped(over.pod) and not self._count(over.pod)
             fork.revert_to(savepoint)
             if over is not None:
                 return _InTheWay(over, state, is_certain)
@@ -356,7 +356,7 @@ def _without_places(basis: Basis, names: Sequence[str]) -> Steps[set[str]]:
         pods = [pod for name in names for pod in movers_of(basis, mirror.pods_on(name), Counter()).pods]
         leaving = leave_nodes(basis, fork, names, pods)
         savepoint = fork.savepoint()
-        for state in states_of(leaving, images=any_images(mirror)):
+        for state in states_of(basis, leaving, images=any_images(mirror)):
             lose(mirror, fork, names, state, cordoned)
             found = yield from run_orders(basis, fork, leaving, barred=names)
             fork.revert_to(savepoint)

@@ -80,7 +80,8 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
         resolving.check_arguments(defaulting_type, default_constraints)
         self._system_defaulted = defaulting_type == "System"
         self._defaults = resolving.SYSTEM_DEFAULTS if self._system_defaulted else default_constraints
-        self._default_actions = {each.when_unsatisfiable for each in self._defaults}
+        self.default_actions = frozenset(each.when_unsatisfiable for each in self._defaults)
+        """What the default constraints do to a node that does not meet them."""
         if self._defaults:
             self.kinds += (Service, *CONTROLLERS.values())
             self.class_fields += ("controller",)
@@ -146,6 +147,6 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
     def _constraints(self, mirror: ClusterMirror, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
         if pod.spread:
             return resolving.own_constraints(pod, action)
-        if action not in self._default_actions:
+        if action not in self.default_actions:
             return ()
         return resolving.default_constraints(self._defaults, action, default_selector(mirror, pod))

@@ -213,8 +213,15 @@ FAULTS: Final = (
     Fault(
         id="helped-pod-is-hopeless",
         breaks="A node never goes though a pod that comes before may attract the one in its way.",
-        old="not may_be_helped(over.pod) and not self._count(over.pod)",
+        old="not self._may_be_helped(over.pod) and not self._count(over.pod)",
         new="not self._count(over.pod)",
+    ),
+    Fault(
+        id="default-spread-is-no-rule",
+        breaks="A node goes though the default constraints of a profile leave its pods without a place.",
+        old="    return profile.spreads_all\n",
+        new="    return False\n",
+        tests=("core/simulation/test_default_spread.py",),
     ),
     Fault(
         id="placed-pods-are-kept-over-orders",
