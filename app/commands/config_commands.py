@@ -12,6 +12,7 @@ from app.commands.output import NO_NAMES, Line, OutputFormat, print_document, pr
 from app.process.json_text import encode
 from app.process.logs import escaped, escaped_json
 from app.settings.configuration import HEAD, changed, configuration_schema, effective, load_configuration
+from app.wiring.engine import check_rules
 
 _COMMENT: Final = "# The effective settings, as a file for --config; behind each value where it is from.\n"
 _COMMENT_OF_CHANGED: Final = "# The settings that differ from their defaults, as a file for --config.\n"
@@ -25,12 +26,13 @@ _HEAD: Final = "".join(f"{key}: {value}\n" for key, value in HEAD.items())
 def config_command(
     *, output: OutputFormat, only_changed: bool, schema: bool, config: Path | None, **flags: str | None
 ) -> None:
-    """Print the effective settings, defaults included, and the source of each."""
+    """Print the effective settings, defaults included, and the source of each. Ends with 2 if no service starts so."""
     if schema:
         print_value(OutputFormat.JSON, configuration_schema())
         return
     with clear_errors():
         configuration = load_configuration(config, flags)
+        check_rules(configuration.settings)
     warn(configuration)
     found = effective(configuration.settings, configuration.sources)
     if only_changed:

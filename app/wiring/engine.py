@@ -28,7 +28,7 @@ from app.verbs.evictor import Evaluator, Evictor, UnschedulablePods
 from app.verbs.executor import EvictionApi, Executor, Preemptions
 from app.verbs.filter import Extender, create_bypass
 from app.verbs.pods import PodApi, PodLookup
-from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, in_tree_schedulers
+from app.verbs.scopes import DecideScope, DecideScopes, decide_scopes, device_schedulers, in_tree_schedulers
 from app.wiring.cluster import Cluster
 from core.device_ranking import DeviceRanking
 from core.diagnosis.explained_profile import ExplainProfile, every_rule
@@ -94,12 +94,9 @@ def create_decider(  # the parts of a decider
     state: ServingState,
 ) -> Decider | None:
     """Return the decider that the settings define. None if they define none. Raises SettingsError."""
-    scopes = decide_scopes(settings)
+    scopes = _checked_scopes(settings, profile)
     if scopes is None:
         return None
-    if DecideScope.ANY_NODE in scopes.all:
-        _check_that_all_is_judged(settings, profile)
-    _check_groups_scheduler(settings)
     return Decider(
         profile,
         evaluations,
@@ -110,6 +107,25 @@ def create_decider(  # the parts of a decider
         rejection=state.rejection_of_decide,
         preempt_verb_enabled=settings.preempt == "verb",
     )
+
+
+def check_rules(settings: Settings) -> None:
+    """Raise SettingsError for plugins, arguments, a partition or schedulers with which no service starts.
+
+    Reads no file: those that settings name may be on another machine.
+    """
+    _checked_scopes(settings, create_profile(settings))
+    apply_partition(settings, ClusterMirror())
+
+
+def _checked_scopes(settings: Settings, profile: Profile) -> DecideScopes | None:
+    """Return for which pods Kindred decides. Raises SettingsError."""
+    scopes = decide_scopes(settings)
+    if scopes is not None:
+        if DecideScope.ANY_NODE in scopes.all:
+            _check_that_all_is_judged(settings, profile)
+        _check_groups_scheduler(settings)
+    return scopes
 
 
 def _ranked(settings: Settings) -> frozenset[str]:

@@ -95,3 +95,24 @@ def test_a_file_without_its_head_is_not_valid(missing: str) -> None:
     head = {key: value for key, value in HEAD.items() if key != missing}
     assert not SCHEMA.is_valid(head)
     assert not SCHEMA.is_valid({**head, missing: "v1"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("profile: nope", "KINDRED_PROFILE='nope': unknown plugin nope"),
+        (
+            "pluginArgs: {NodeAffinity: {nope: 1}}",
+            "KINDRED_PLUGIN_ARGS: NodeAffinity: object contains unknown field nope",
+        ),
+        ("partition: {selector: 3}", "KINDRED_PARTITION="),
+        ("decide: any-node", "KINDRED_DECIDE=any-node: needs every filter of the profile full"),
+    ],
+)
+def test_what_no_service_starts_with_is_an_error(text: str, message: str, tmp_path: Path) -> None:
+    """docs/install.md has the command in front of an upgrade."""
+    file = tmp_path / "kindred.yaml"
+    file.write_text("".join(f"{key}: {value}\n" for key, value in HEAD.items()) + text)
+    result = CliRunner().invoke(main, ["config", "--config", str(file), "--changed"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"Error: {message}")
