@@ -92,11 +92,11 @@ def refuse_other_labels(manifest: Json, template: Json) -> None:
 
     Source: pkg/apis/apps/validation/validation.go (ValidatePodTemplateSpecForReplicaSet and others).
     """
-    labels = member(template, "metadata", "labels")
+    labels, kind = member(template, "metadata", "labels"), str(manifest.get("kind"))
     for key, value in member(manifest, "spec", "selector", "matchLabels").items():
-        if manifest.get("kind") in _ROLLED and labels.get(key) != value:
+        if kind in _ROLLED and labels.get(key) != value:
             why = f"{rendered(key)}={rendered(value)} is no label of the template"
-            raise DecodeError("spec.selector", f"{why}: the API server refuses this {manifest['kind']}")
+            raise DecodeError("spec.selector", f"{why}: the API server refuses this {kind}")
 
 
 def refuse_invalid(spec: Json) -> None:

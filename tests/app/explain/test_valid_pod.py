@@ -34,3 +34,10 @@ def test_what_the_api_server_makes_of_a_mistake_is_told(case: dict[str, Any]) ->
         manifest(of, {"LimitRange": limits})
     assert case["refused"] in str(error.value)
     assert "the API server refuses this" in str(error.value)
+
+
+def test_a_kind_that_is_no_text_is_any_kind_with_a_template() -> None:
+    """It ended with an internal error."""
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"app": "y"}}, "template": template}
+    assert manifest({"kind": ["Deployment"], "metadata": {"name": "w"}, "spec": spec}).pod.labels == {"app": "x"}
