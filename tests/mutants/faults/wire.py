@@ -226,7 +226,7 @@ FAULTS: Final = (
         id="connections-closed-before-their-first-request",
         breaks="A request whose connections another one has closed meanwhile ends with an internal error.",
         old="        await stack.enter_async_context(pool)",
-        new="        await asyncio.sleep(0.1)\n        await stack.enter_async_context(pool)",
+        new="        await (before or pool).close_if_unused()\n        await stack.enter_async_context(pool)",
         tests=("test_client_failures.py",),
     ),
 )
