@@ -71,7 +71,7 @@ __all__ = [
 T = TypeVar("T")
 
 MAX_CONNECTIONS: Final = 128
-"""10 watches and their lists, and 64 POSTs at once, with headroom. At the limit, requests wait, so a connection leak
+"""21 watches and their lists, and 64 POSTs at once, with headroom. At the limit, requests wait, so a connection leak
 shows as slow requests."""
 IDLE_SECONDS: Final = 30.0
 """Time for which an unused connection is kept. Servers and load balancers keep it longer."""

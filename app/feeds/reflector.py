@@ -8,8 +8,10 @@ Source: k8s.io/client-go tools/cache/reflector.go (v1.34). The steps:
 2. A watch follows, from the version of the sync or of the last event. After a normal end the next watch resumes there.
 3. After an error and a wait with backoff, the next watch resumes from the same version. A new sync is made only if the
    watch cannot continue. The server no longer has the version (410), or does not have it yet ("too large resource
-   version"). Or it rejects the request as such, or ends the watch at the same version twice.
-4. A watch that stays quiet is checked. A server accepts a watch from a future version, and sends no events.
+   version"). Or it rejects the request as such, or sends an internal error, or what is no event, at the same version
+   twice.
+4. A watch that stays quiet, or ends quietly after a while, is checked. A server accepts a watch from a future version,
+   and sends no events.
 
 Meanwhile the mirror keeps its objects, and `ResourceState` has its freshness.
 """
@@ -92,7 +94,7 @@ class Reflector:
         self._list_next = False  # the next sync is a list, not a WatchList
         self._expired_lists = 0  # in a row
         self._broken_version = ""  # version of the last watch that was garbled or sent an ERROR
-        self._was_quiet = False  # whether the last watch sent nothing for the read timeout
+        self._was_quiet = False  # whether the last watch sent nothing for long
         self._step_limit: asyncio.Timeout | None = None  # timeout of the present step
         self._requested = False  # whether a call of `resync` waits for a sync to begin
         self._syncs = 0  # that have begun
@@ -307,9 +309,10 @@ class Reflector:
             timer = asyncio.get_running_loop().call_later(shortest, lambda: self._follows(self._clock()))
             try:
                 await self._follow(events)
-            finally:
+            finally:  # a proxy may end a quiet watch before the read timeout
                 timer.cancel()
-        stood = self._clock() - accepted
+                stood = self._clock() - accepted
+                self._was_quiet |= stood >= self._timing.quiet and self.state.events.total() == received
         if stood < shortest:
             if self.state.events.total() == received:
                 raise BrokenWatchError(
@@ -439,5 +442,5 @@ class Reflector:
         )
 
     def _relist(self, reason: str) -> None:
-        self._version = ""
+        self._version, self._was_quiet = "", False
         self.state.relists[reason] += 1

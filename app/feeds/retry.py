@@ -57,6 +57,8 @@ class Timing(msgspec.Struct, frozen=True):
     """Requested duration of a watch: from this time to twice as long, so that not all watches end at once."""
     shortest_watch: float = 1.0
     """A watch without events that ends sooner is an error. A watch with events is not resumed sooner."""
+    quiet: float = 20.0
+    """A watch that ends after this time without an event is checked. Proxies end quiet ones after 30 s and more."""
     initial_events: float = 120.0
     """Longest wait for the end of the initial events. A server without WatchList never sends it."""
     memory: float = 30.0

@@ -45,6 +45,7 @@ QUICK: Final = Timing(
     backoff_longest=0.1,
     gap=0.002,
     shortest_watch=0.25,
+    quiet=0.4,
     initial_events=1.5,
     memory=0.1,
     absent=0.1,

@@ -1,5 +1,6 @@
 """Faults of a watch which follows, and outages: what they cost in requests, and when the mirror is stale."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Final, TypeAlias
@@ -192,6 +193,34 @@ async def test_a_server_whose_versions_went_back_is_synced_from(server: FakeApiS
         await following.until_equal()
         for kind in (Node, Pod, Namespace):
             assert following.counts(kind) == Counts({"watch": 1, "list": 1, "watch-list": 1}, {}, {"went-back": 1})
+
+
+@pytest.mark.parametrize("drops", [False, True], ids=["ended", "cut"])
+@scenario()
+async def test_versions_that_went_back_show_also_where_a_proxy_ends_quiet_watches_sooner(
+    server: FakeApiServer, *, drops: bool
+) -> None:
+    """As the HAProxy of kubeadm's documentation does after 35 s. Each new watch counts as following by then."""
+
+    async def proxy() -> None:
+        while True:
+            if drops:
+                async with server.refusing_connections(drop=True):
+                    pass
+            else:
+                server.end_watches()
+            await asyncio.sleep(READ_TIMEOUT / 2)
+
+    seed(server)
+    server.store.version += 100
+    async with Following(server, Pod) as following:
+        await following.until_equal()
+        server.store.version -= 100
+        ending = asyncio.create_task(proxy())
+        churn(server)
+        await following.until(lambda: following.counts().relists == {"went-back": 1}, "synced from", 5.0)
+        ending.cancel()
+        await following.until_equal()
 
 
 # Outages.

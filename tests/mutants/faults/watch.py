@@ -33,8 +33,8 @@ FAULTS: Final = (
     Fault(
         id="quiet-watch-not-checked",
         breaks="A server that was restored from a backup is never noticed, as the watch only stays quiet.",
-        old="            self._was_quiet = True\n",
-        new="            self._was_quiet = False\n",
+        old="                self._was_quiet |= stood >= self._timing.quiet and ",
+        new="                self._was_quiet = stood < 0 and ",
     ),
     Fault(
         id="later-pages-without-the-selector",
@@ -365,5 +365,12 @@ FAULTS: Final = (
         old=" if now - stale_at >= _CATCHES_UP else ():",
         new=":",
         tests=("test_feed.py",),
+    ),
+    Fault(
+        id="watch-that-a-proxy-ended-not-checked",
+        breaks="A server that was restored from a backup is never noticed where a proxy ends quiet watches.",
+        old="                self._was_quiet |= stood >= self._timing.quiet and ",
+        new="                self._was_quiet |= stood < 0 and ",
+        tests=("feeds/test_reflector_faults.py",),
     ),
 )
