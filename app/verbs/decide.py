@@ -260,7 +260,8 @@ class Decider:
         try:
             response = gangs.ask(pod, effects.clock(), None if len(known) == len(self._mirror.nodes.slots) else known)
         except WorkLimitError as error:  # any member may be the cause, so this pod's class is not recorded as too heavy
-            message = f"a member of group {pod.group_name}: {error}"
+            # The gang keeps the error, whose traceback would keep the request.
+            message = f"a member of group {pod.group_name}: {error.with_traceback(None)}"
             return _error(message, pod, effects, VerbOutcome.TOO_MUCH_WORK, len(batch))
         if response is None:
             return None

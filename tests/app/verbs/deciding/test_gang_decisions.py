@@ -1,7 +1,9 @@
 """`filter` for members of a gang: their places, what is answered while they wait, and what stays as for other pods."""
 
 import asyncio
+import gc
 import json
+import weakref
 
 import pytest
 
@@ -9,7 +11,7 @@ from app.objects.decode_pod import decode_pod
 from app.verbs.request import Request, VerbOutcome
 from app.verbs.scopes import DecideScope
 from core.gangs.unit import SchedulingStatus
-from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of, written
+from tests.app.verbs.deciding.deciding_setting import DecidingSetting, args, node_of, written
 from tests.builders import PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of
 from tests.core.gangs.gang_setting import ZONE, member, node
@@ -144,6 +146,24 @@ def test_a_member_that_takes_too_much_work_is_answered_with_an_error() -> None:
     assert json.loads(response.body)["Error"].startswith("a member of group default/train: Pod.spec.affinity")
     assert setting.assumed() == {}
     assert setting.counts() == {"refused": 1}
+
+
+class Body(bytearray):
+    """A body that a weak reference can be made to."""
+
+
+def test_the_error_that_a_gang_keeps_does_not_keep_the_request() -> None:
+    setting, heavy = cluster(), A.required_anti_affinity(term(ZONE, labelled(app="a")))
+    for pod in (heavy, B, C):
+        setting.tell(pod)
+    setting.mirror.work.limit = 1
+    for _ in range(2):
+        body = Body(json.dumps(json.loads(args(heavy, NAMES)), separators=(",", ":")).encode())
+        assert setting.extender.filter(Request(body), setting.effects).outcome is VerbOutcome.TOO_MUCH_WORK
+        reference = weakref.ref(body)
+        del body
+        gc.collect()
+        assert reference() is None
 
 
 def test_after_a_restart_the_rest_of_a_gang_comes_before_any_other_pod() -> None:
