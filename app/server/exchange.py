@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import httptools
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message
 
 from app.verbs.endpoint import CLOSE, Header, VerbEndpoint
@@ -262,6 +263,8 @@ class Exchange:
         """Call the app."""
         try:
             await app(self._scope, self._receive, self._send)
+        except ClientDisconnect:  # in the middle of its body
+            pass
         except Exception:
             log.exception("a route failed")
             await self._fail()

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from fastapi import FastAPI
 
 from app.server.auth import AdminAuthentication, AdminToken, ForeignPages
+from app.server.bodies import BodyLimit
 from app.server.connections import Connections
 from app.server.process import Background
 from app.server.tls import ReloadedTls, server_tls
@@ -76,6 +77,7 @@ def admin_port(
     tokens = [each for each in (token, read_token) if each is not None]
     tls = _followed("admin", settings, clients=False) if tokens else None
     background = _runs(tls)
+    app.add_middleware(BodyLimit, most=limits.max_body_bytes)  # first: behind the guard, so that only clients count
     if tokens:
         background = (*background, *(each.run for each in tokens))
         if tls is None:

@@ -1,14 +1,18 @@
 """`POST /explain`, its nodes and manifests: a question in, the decision with its parts out, the mirror as it was."""
 
+import asyncio
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from httpx import Response
+from httpx import ASGITransport, AsyncClient, Response
 
+from app.admin import explain_routes
 from app.admin.access import Access
 from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer, Explanation
@@ -340,6 +344,26 @@ def test_yaml_is_read_for_the_page(admin: FastAPI) -> None:
     assert marked.json() == {"kind": "Pod"}
     reported = ask(admin, "POST", "/explain/manifest", b"kind: Pod\nmetadata: {name: p}\n")
     assert (reported.status_code, reported.json()) == (200, {"kind": "Pod", "metadata": {"name": "p"}})
+
+
+def test_one_text_of_yaml_is_read_at_a_time(admin: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    both, met = Barrier(2), []
+
+    def documents(text: bytes) -> list[bytes]:
+        with suppress(BrokenBarrierError):
+            both.wait(0.5)
+            met.append(text)
+        return [text]
+
+    monkeypatch.setattr(explain_routes, "documents", documents)
+
+    async def two() -> list[int]:
+        async with AsyncClient(transport=ASGITransport(admin), base_url="http://localhost") as client:
+            sent = (client.post("/explain/manifest", content=b'{"kind":"Pod"}') for _ in range(2))
+            return [each.status_code for each in await asyncio.gather(*sent)]
+
+    assert asyncio.run(two()) == [200, 200]
+    assert not met
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,27 @@ _HIDDEN: Final = ("test_hidden_names.py", "test_replaced_names.py")
 
 FAULTS: Final = (
     Fault(
+        id="bodies-of-the-admin-port-without-a-sum",
+        breaks="A few clients of the admin port fill the memory with bodies that are allowed each.",
+        old="if size and self._in_progress + size > self._most:",
+        new="if size > self._most:",
+        tests=("test_admin_bodies.py",),
+    ),
+    Fault(
+        id="bodies-of-the-admin-port-count-for-ever",
+        breaks="After some requests the admin port takes no body any more.",
+        old="            self._in_progress -= size",
+        new="            pass",
+        tests=("test_admin_bodies.py",),
+    ),
+    Fault(
+        id="all-yaml-read-at-once",
+        breaks="The threads that read YAML take the time of the event loop.",
+        old="            async with reading:\n",
+        new="            if reading:\n",
+        tests=("test_explain_routes.py",),
+    ),
+    Fault(
         id="runbook-stopped-by-tls-on-the-loopback",
         breaks="With full-offload and decide, `kindred status` by a port-forward gets no response.",
         old='tls = _followed("admin", settings, clients=False) if tokens else None',
