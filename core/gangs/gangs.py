@@ -217,7 +217,7 @@ class Gangs:
                 break
             self._try(each, half)
         if holding := self._holding(unit, counts, now):
-            return self._rejected(unit, counts, f"waits behind group {holding}, which was overtaken too often")
+            return self._rejected(unit, counts, _behind_text(unit, holding))
         self._attempt(unit, members, part, nodes, again=True)
         if unit.has_hope:
             return self._unfinished(unit, len(members))
@@ -418,3 +418,10 @@ class Gangs:
         for key in sorted({group.key for group in self._mirror.groups} | set(self._mirror.objects(PodGroup))):
             if (status := self.unit_status(key, now)) is not None:  # always true: each key is of a group or a PodGroup
                 yield status
+
+
+def _behind_text(unit: Unit, holding: str) -> str:
+    """Return why a unit waits. Whoever may read its Events learns no name of another namespace."""
+    is_own = holding.partition("/")[0] == unit.group.key.partition("/")[0]
+    named = f"group {holding}" if is_own else "a group of another namespace"
+    return f"waits behind {named}, which was overtaken too often"

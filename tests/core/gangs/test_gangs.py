@@ -342,6 +342,20 @@ def test_a_gang_that_was_overtaken_twenty_times_holds_up_those_behind_it_for_its
     assert setting.ask(late[0]) == "on n0"
 
 
+def test_a_gang_that_waits_behind_one_of_another_namespace_does_not_tell_its_name() -> None:
+    """The reason is in an Event of the pod, which its namespace may read, and in explanations."""
+    setting = GangSetting(node("n0", 1))
+    large = [member(f"large{at}", 2, "large").in_namespace("theirs").created("2025-01-01T00:00:00Z") for at in range(2)]
+    late = [each.created("2026-01-01T00:00:00Z") for each in (A, B, C)]
+    setting.see(*late, *large)
+    assert "1 of 2" in setting.ask(large[0])
+    stored = setting.gangs._units["theirs/large"]  # noqa: SLF001  # as if it had been overtaken
+    stored.holds_until = 1.0
+    reported = "group default/train: waits behind a group of another namespace, which was overtaken too often"
+    assert setting.ask(late[0]) == reported
+    assert f"group default/train: {setting.status().reason}" == reported
+
+
 def test_a_gang_that_was_refused_for_another_is_tried_anew_though_nothing_has_changed() -> None:
     setting = GangSetting(node("n0", 1))
     late = [each.created("2026-01-01T00:00:00Z") for each in (A, B, C)]

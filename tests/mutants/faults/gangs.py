@@ -8,6 +8,13 @@ _TRIALS: Final = ("core/gangs/test_trials.py",)
 
 FAULTS: Final = (
     Fault(
+        id="gangs-tell-names-of-other-namespaces",
+        breaks="The Event of a pod has the name of a group in a namespace that its owner may not read.",
+        old='    named = f"group {holding}" if is_own else "a group of another namespace"',
+        new='    named = f"group {holding}"',
+        tests=("core/gangs/test_gangs.py",),
+    ),
+    Fault(
         id="a-volume-for-two-members",
         breaks="Two members of a gang are given the same volume.",
         old="    return place_on(mirror, fork, profile, pod, found).node_name",
