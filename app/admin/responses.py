@@ -5,10 +5,11 @@ A client that reads slowly holds the source of its body in memory, but not the t
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from http import HTTPStatus
 from time import monotonic, thread_time
 from typing import Annotated, Final, Generic, TypeAlias, TypeVar
 
-from fastapi import Response
+from fastapi import HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
@@ -38,22 +39,32 @@ class JsonResponse(Response):
 
 Encoder: TypeAlias = Callable[[object], bytes]
 _CHUNK_BYTES: Final = 64 * 1024
+MAX_READERS: Final = 32
+"""Clients at a time that read a long text. One that reads slowly holds a copy of, say, all nodes for hours. With one on
+each connection of the port, these copies would take a gigabyte."""
 
 
 def streamed(pieces: Iterable[bytes], work: LongWork) -> Response:
-    """Return the response with a long text of JSON, which is made while the client reads it."""
+    """Return the response with a long text of JSON, which is made while the client reads it. Raises HTTPException."""
+    if work.readers >= MAX_READERS:
+        detail = f"{MAX_READERS} clients already read long texts: try again"
+        raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, detail)
     return StreamingResponse(in_chunks(pieces, work), media_type=JsonResponse.media_type)
 
 
 async def in_chunks(pieces: Iterable[bytes], work: LongWork) -> AsyncIterator[bytes]:
     """Join pieces to chunks that are worth sending. Each piece must take little time to make."""
     remaining = iter(pieces)
-    while True:
-        async with work.turn():
-            chunk = await _chunk(remaining, work)
-        if not chunk:
-            return
-        yield chunk
+    work.readers += 1  # not in the caller: a stream that never starts never reaches `finally`
+    try:
+        while True:
+            async with work.turn():
+                chunk = await _chunk(remaining, work)
+            if not chunk:
+                return
+            yield chunk
+    finally:
+        work.readers -= 1
 
 
 def list_pieces(values: Iterable[object], text: Encoder = encode) -> Iterator[bytes]:

@@ -35,6 +35,8 @@ class LongWork:
 
         Work that cannot be cut into pieces waits up to `patience` seconds for a lull.
         """
+        self.readers = 0
+        """Clients that read the text of a job, which holds in memory what it is made of."""
         self._wait_until_idle = wait_until_idle
         self._patience = patience
         self._lock = asyncio.Lock()

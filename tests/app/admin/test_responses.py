@@ -6,10 +6,14 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from weakref import ref
 
 import pytest
+from fastapi import FastAPI, HTTPException, Response
 
 from app.admin import responses
-from app.admin.responses import SharedCopy, in_chunks
+from app.admin.responses import MAX_READERS, SharedCopy, in_chunks, streamed
 from app.process.long_work import LongWork
+from app.server.ports import admin_port
+from app.settings.settings import Settings
+from tests.app.server.conversations import PATIENCE, connected, request, serving, until
 from tests.app.short_pieces import ShortPieces
 
 KIB = 1024
@@ -65,6 +69,44 @@ def test_a_client_that_does_not_read_on_keeps_nobody_from_the_turn() -> None:
         assert len([chunk async for chunk in in_chunks([b"." * 64 * KIB] * 3, work)]) == 3
 
     asyncio.run(asyncio.wait_for(story(), 10))
+
+
+def test_long_texts_are_sent_to_few_clients_at_a_time() -> None:
+    """Each client that reads slowly holds what its text is made of."""
+
+    async def story() -> None:
+        work = LongWork()
+        slow = [in_chunks([b"." * 64 * KIB] * 3, work) for _ in range(MAX_READERS)]
+        for each in slow:
+            await anext(each)
+        with pytest.raises(HTTPException) as caught:
+            streamed([b"{}"], work)
+        assert (caught.value.status_code, caught.value.detail) == (503, "32 clients already read long texts: try again")
+        await slow[0].aclose()  # type: ignore[attr-defined]  # it is a generator
+        assert streamed([b"{}"], work).status_code == 200
+        assert [len(chunk) async for chunk in slow[1]] == [64 * KIB] * 2
+        assert work.readers == MAX_READERS - 2
+
+    asyncio.run(asyncio.wait_for(story(), 10))
+
+
+def test_clients_that_leave_in_the_middle_of_a_long_text_count_no_more() -> None:
+    work, app = LongWork(), FastAPI()
+
+    @app.get("/long")
+    async def long() -> Response:
+        return streamed((b"." * 64 * KIB for _ in range(1000)), work)
+
+    async def story() -> None:
+        async with serving(admin_port(Settings(admin="127.0.0.1:0"), app)) as (_, number):
+            for _ in range(3):
+                async with connected(number) as (reader, writer):
+                    writer.write(request("/long", method="GET"))
+                    assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+                    await until(lambda: work.readers == 1)
+                await until(lambda: work.readers == 0)
+
+    asyncio.run(asyncio.wait_for(story(), PATIENCE))
 
 
 class Copied:

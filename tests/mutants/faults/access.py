@@ -22,6 +22,13 @@ FAULTS: Final = (
         tests=("test_admin_bodies.py",),
     ),
     Fault(
+        id="long-texts-for-any-number-of-clients",
+        breaks="Clients that read slowly hold copies of all nodes and pods until the memory is full.",
+        old="    if work.readers >= MAX_READERS:",
+        new="    if work.readers < 0:",
+        tests=("test_responses.py",),
+    ),
+    Fault(
         id="all-yaml-read-at-once",
         breaks="The threads that read YAML take the time of the event loop.",
         old="            async with reading:\n",
