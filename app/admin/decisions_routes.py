@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 from itertools import islice
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from fastapi import APIRouter, HTTPException, Path, Query, Response
@@ -11,6 +11,7 @@ from pydantic import Field
 from app.admin.responses import AtMostOne, JsonResponse, StrictQuery
 from app.explain.decisions import Decisions, RecordedDecision
 from app.objects.decode import NULL
+from app.objects.decode_containers import WireContainer
 from app.process.long_work import LongWork
 from app.verbs.request import VerbOutcome
 
@@ -68,7 +69,7 @@ class LastDecisions(msgspec.Struct, frozen=True):
 
 
 class DecisionDetail(msgspec.Struct, frozen=True):
-    """One decision with its request and response."""
+    """One decision with its request and response. Of containers they have only what a rule reads."""
 
     decision: DecisionSummary
     pod_sent: msgspec.Raw
@@ -107,9 +108,37 @@ def _summary(decision: RecordedDecision) -> DecisionSummary:
     return msgspec.convert(decision, DecisionSummary, from_attributes=True)
 
 
+_CONTAINERS: Final = frozenset({"containers", "initContainers", "ephemeralContainers"})
+_READ: Final = frozenset(field.encode_name for field in msgspec.structs.fields(WireContainer))
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""An annotation with the whole manifest, containers included."""
+_decoder: Final = msgspec.json.Decoder(Any, float_hook=lambda text: msgspec.Raw(text.encode()))
+
+
 def _as_sent(body: bytes) -> msgspec.Raw:
-    """Return JSON unchanged, except that it is valid UTF-8 in unread parts, too. Null for a text that is not JSON."""
+    """Return JSON with what rules may read, as valid UTF-8. Null for a text that is not JSON.
+
+    Environments and commands of containers may have secrets, which kube-scheduler sends with the pod.
+    """
     try:
-        return msgspec.json.decode(body.decode(errors="replace"), type=msgspec.Raw)
+        return msgspec.Raw(msgspec.json.encode(_readable(_decoder.decode(body.decode(errors="replace")))))
     except (msgspec.DecodeError, RecursionError):
         return NULL
+
+
+def _readable(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    match value:
+        case dict():
+            return {
+                key: _containers(of) if key in _CONTAINERS else _readable(of)
+                for key, of in value.items()
+                if key != _LAST_APPLIED
+            }
+        case list():
+            return [*map(_readable, value)]
+    return value
+
+
+def _containers(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    each_of = value if isinstance(value, list) else ()
+    return [{key: of for key, of in each.items() if key in _READ} for each in each_of if isinstance(each, dict)]

@@ -112,6 +112,24 @@ def test_a_pod_that_is_no_text_where_nobody_reads_it_is_shown_all_the_same(app: 
     assert ask(app, "GET", "/debug/decisions/1").json()["pod_sent"]["unread"] == "\N{REPLACEMENT CHARACTER}"
 
 
+def test_of_containers_only_what_rules_read_is_shown(app: FastAPI, asking: Asking) -> None:
+    """The environment and the commands may have secrets, and the port shows none."""
+    args = json.loads(QUESTION)
+    pod, applied = args["Pod"], {"kubectl.kubernetes.io/last-applied-configuration": "s3cret", "kept": "1"}
+    read = {"name": "c", "image": "i", "resources": {"requests": {"cpu": 0.10}}, "ports": [{"containerPort": 80}]}
+    unread = {"env": [{"name": "TOKEN", "value": "s3cret"}], "command": ["s3cret"], "lifecycle": {"s3cret": "1"}}
+    pod["metadata"]["annotations"] = applied
+    kinds = "containers", "initContainers", "ephemeralContainers"
+    pod["spec"] |= {kind: [{**read, **unread}] for kind in kinds}
+    args["NodeNameToVictims"] = {"a1": {"Pods": [pod], "NumPDBViolations": 0}}
+    asking.ask(json.dumps(args).encode())
+    reported = ask(app, "GET", "/debug/decisions/1")
+    assert "s3cret" not in reported.text
+    pod["metadata"]["annotations"] = {"kept": "1"}
+    pod["spec"] |= {kind: [read] for kind in kinds}
+    assert reported.json()["request"] == args
+
+
 def test_an_unknown_decision_is_named(app: FastAPI, asking: Asking) -> None:
     for _ in range(9):
         asking.ask(QUESTION)

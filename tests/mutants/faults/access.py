@@ -29,6 +29,13 @@ FAULTS: Final = (
         tests=("test_responses.py",),
     ),
     Fault(
+        id="decisions-show-environments",
+        breaks="A reader of the admin port gets the passwords in the environments of all pods.",
+        old="if key in _READ}",
+        new="if key}",
+        tests=("test_decisions_routes.py",),
+    ),
+    Fault(
         id="all-yaml-read-at-once",
         breaks="The threads that read YAML take the time of the event loop.",
         old="            async with reading:\n",
