@@ -233,6 +233,22 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         gate="StorageCapacityScoring",
     ),
     _difference(
+        "match_label_keys",
+        "PodTopologySpread",
+        "`matchLabelKeys` of a constraint add labels of the pod to its selector",
+        "podtopologyspread/common.go (filterTopologySpreadConstraints)",
+        v1_34=_YES,
+        gate="MatchLabelKeysInPodTopologySpread",
+    ),
+    _difference(
+        "volume_attributes_classes",
+        "VolumeBinding",
+        "a claim that waits for its pod may have a `volumeAttributesClassName`; without the gate it is an error",
+        "k8s.io/component-helpers storage/volume/pv_helpers.go (FindMatchingVolume)",
+        v1_34=_YES,
+        gate="VolumeAttributesClass",
+    ),
+    _difference(
         "budgets_stop_at_violation",
         "DefaultPreemption",
         "a victim takes from its PodDisruptionBudgets",

@@ -92,6 +92,8 @@ GATES: Final[Mapping[str, Mapping[Release, Stage]]] = MappingProxyType(
         "DRANodeAllocatableResources": _ALLOCATABLE,
         "VolumeLimitScaling": by_release({"1.35": _OFF, "1.37": _ON}),
         "TaintTolerationComparisonOperators": by_release({"1.35": _OFF}),
+        "MatchLabelKeysInPodTopologySpread": by_release({"1.34": _ON}),
+        "VolumeAttributesClass": by_release({"1.34": _ON, "1.36": _LOCKED}),
         "GenericWorkload": by_release({"1.35": _OFF}),
     }
 )
@@ -238,6 +240,8 @@ class Rules(msgspec.Struct, frozen=True):
     node_name_first: bool
     label_errors_in_bytes: bool
     numeric_tolerations: bool
+    match_label_keys: bool
+    volume_attributes_classes: bool
     wakes_by_resize: bool
     wakes_by_device_class: bool
     wakes_by_own_labels: bool

@@ -49,8 +49,8 @@ class BrokenConstraintError(ValueError):
     """The selector of a pod's constraint could not be parsed. The message is upstream's."""
 
 
-def own_constraints(pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
-    """Return the pod's constraints of an action. matchLabelKeys are added to the selectors.
+def own_constraints(pod: Pod, action: str, *, match_label_keys: bool = True) -> tuple[SpreadConstraint, ...]:
+    """Return the pod's constraints of an action. `match_label_keys`: those of a constraint are added to its selector.
 
     Raises BrokenConstraintError for the first constraint with an invalid selector.
     """
@@ -58,7 +58,9 @@ def own_constraints(pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
     for constraint in chosen:
         if constraint.selector_error:
             raise BrokenConstraintError(constraint.selector_error)
-    return tuple(_with_match_labels(constraint, pod.labels) for constraint in chosen)
+    return tuple(
+        _with_match_labels(constraint, pod.labels) if match_label_keys else constraint for constraint in chosen
+    )
 
 
 def default_constraints(

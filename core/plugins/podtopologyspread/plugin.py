@@ -146,7 +146,7 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
 
     def _constraints(self, mirror: ClusterMirror, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
         if pod.spread:
-            return resolving.own_constraints(pod, action)
+            return resolving.own_constraints(pod, action, match_label_keys=mirror.rules.match_label_keys)
         if action not in self.default_actions:
             return ()
         return resolving.default_constraints(self._defaults, action, default_selector(mirror, pod))

@@ -255,6 +255,9 @@ class UnboundClaims:
     def error(self) -> str:
         """Why no volume can be looked for. Empty if there is no error."""
         for claim in self._wanting:
+            if claim.volume_attributes_class and not self._mirror.rules.volume_attributes_classes:
+                unsupported = f"unsupported volumeAttributesClassName is set on claim {claim.full_name}"
+                return f"{unsupported} when the feature-gate VolumeAttributesClass is disabled"
             if claim.selector_error:
                 problem = text_of(self._mirror, claim.selector_error)
                 return f"error creating internal label selector for claim: {claim.full_name}: {problem}"

@@ -25,6 +25,8 @@ from core.plugins.podtopologyspread.filtering import CONSTRAINTS_NOT_MATCHED, Pr
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.plugins.podtopologyspread.pod_counts import PodCounter, PodCounts
 from core.plugins.podtopologyspread.scoring import PreScoreState
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES
 from tests.core.plugins.podtopologyspread.spreading import (
     A1,
     A2,
@@ -138,6 +140,20 @@ def test_default_constraints_filter() -> None:
     mirror = mirror_of(WEB, *placed(a1="web"))
     statuses, _ = responses(WITH_DEFAULTS, FreshEvaluation(mirror, incoming()), mirror.batch(["a1", "a2", "b1"]))
     assert [status.code for status in statuses.values()] == [Code.UNSCHEDULABLE, Code.UNSCHEDULABLE, Code.SUCCESS]
+
+
+@pytest.mark.parametrize(
+    ("is_on", "codes", "expected"),
+    [(True, [Code.SUCCESS, Code.SUCCESS], [100, 100]), (False, [Code.UNSCHEDULABLE, Code.SUCCESS], [0, 100])],
+)
+def test_match_label_keys_count_only_behind_their_gate(
+    *, is_on: bool, codes: Sequence[Code], expected: Sequence[int]
+) -> None:
+    constraints = [each(key, match_label_keys=("hash",)) for each, key in ((must, ZONE), (should, HOST))]
+    pod, mirror = incoming(*constraints, labels={"app": "web", "hash": "7"}), mirror_of(*placed(a1="web web"))
+    mirror.change_rules(rules_of(RELEASES[-1], {"MatchLabelKeysInPodTopologySpread": is_on}))
+    statuses, scores = responses(PodTopologySpread(), FreshEvaluation(mirror, pod), mirror.batch(["a1", "b1"]))
+    assert ([status.code for status in statuses.values()], scores) == (codes, expected)
 
 
 def skewed(*names: str) -> dict[str, Status]:

@@ -33,6 +33,8 @@ from core.objects.volumes import (
 from core.plugins.volumebinding.claims import UNBOUND_IMMEDIATE, ByTopology, Storage, claims_of, label_keys, score_of
 from core.plugins.volumebinding.filtering import BIND_CONFLICT, NODE_CONFLICT, NOT_ENOUGH_SPACE
 from core.plugins.volumebinding.plugin import VolumeBinding
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.core.plugins.values import filtered, mirror_of
 from tests.core.plugins.volumebinding.values import (
     DRIVER,
@@ -128,6 +130,15 @@ def test_a_claim_that_two_volumes_of_a_pod_name_wants_two_volumes() -> None:
     assert passed([waiting(), unbound("a"), free_volume("pv")], "a", "a") == []
     assert passed([waiting(), unbound("a"), free_volume("pv"), free_volume("pv-2", ON_N1)], "a", "a") == ["n1"]
     assert passed([waiting(), unbound("a"), reserved_volume("pv", "a")], "a", "a") == []
+
+
+def test_a_volume_attributes_class_is_an_error_without_its_gate() -> None:
+    mirror = mirror_of(*NODES, waiting(), unbound("a", volume_attributes_class="gold"))
+    assert statuses(mirror, pod_with("a"), "n1") == [verdict(BIND_CONFLICT)]
+    mirror.change_rules(rules_of(Release(1, 35), {"VolumeAttributesClass": False}))
+    unsupported = "unsupported volumeAttributesClassName is set on claim default/a when the feature-gate "
+    expected = Status(Code.ERROR, (f"{unsupported}VolumeAttributesClass is disabled",))
+    assert statuses(mirror, pod_with("a"), "n1") == [expected]
 
 
 def test_an_invalid_selector_is_an_error() -> None:
