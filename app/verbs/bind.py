@@ -98,13 +98,13 @@ class Binder:
         self._state = state
         self._running: dict[str, _Running] = {}  # uid -> its binding under way
 
-    async def bind(self, body: Body) -> VerbResponse:
-        """Return the ExtenderBindingResult for ExtenderBindingArgs."""
+    async def bind(self, body: Body, waited: float = 0.0) -> VerbResponse:
+        """Return the ExtenderBindingResult for ExtenderBindingArgs. The request has `waited` seconds for its turn."""
         try:
             args = decode_binding_args(body)
         except DecodeError as error:
             return _response(BindingOutcome(BindingResult.INVALID, str(error)))
-        return await self._respond(args)
+        return await self._respond(args, self._deadline(waited))
 
     def judge(self, body: Body) -> VerbResponse:
         """Respond to a dry run for a pod of the watch. The result always has an `Error`, because nothing is bound."""
@@ -127,7 +127,7 @@ class Binder:
             binding_result(error_text), "", outcome, args.full_name, args.uid, nodes=1, error=error_text
         )
 
-    def bind_bypassed(self, body: Body) -> Awaitable[VerbResponse | None] | None:
+    def bind_bypassed(self, body: Body, waited: float = 0.0) -> Awaitable[VerbResponse | None] | None:
         """Bind a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods.
 
         The copy of the pod in an earlier request is a reason to read the pod. The API server's pod decides.
@@ -137,26 +137,30 @@ class Binder:
         except DecodeError:
             return None
         recent = self._recent_pods.get(args.uid)
-        return self._bound_bypassed(args) if recent is not None and self._bypass.covers(recent) else None
+        if recent is None or not self._bypass.covers(recent):
+            return None
+        return self._bound_bypassed(args, self._deadline(waited))
 
-    async def _bound_bypassed(self, args: BindingArgs) -> VerbResponse | None:
-        deadline = asyncio.get_running_loop().time() + self._timeout
+    async def _bound_bypassed(self, args: BindingArgs, deadline: float) -> VerbResponse | None:
         live = await self._read(args, deadline)
         if isinstance(live, BindingOutcome):
             return _response(live, args)
         if live is None or live.uid != args.uid or not self._bypass.covers(live):
             return None
-        return await self._respond(args)
+        return await self._respond(args, deadline)
 
-    async def _respond(self, args: BindingArgs) -> VerbResponse:
-        outcome = await self._joined(args)
+    def _deadline(self, waited: float) -> float:
+        return asyncio.get_running_loop().time() + self._timeout - waited
+
+    async def _respond(self, args: BindingArgs, deadline: float) -> VerbResponse:
+        outcome = await self._joined(args, deadline)
         if outcome.error:
             level = logging.INFO if outcome.result is BindingResult.CONFLICT else logging.WARNING
             message = one_line(outcome.detail or outcome.error)
             log.log(level, "bind: %s to %s: %s", args.full_name, one_line(args.node), message)
         return _response(outcome, args)
 
-    async def _joined(self, args: BindingArgs) -> BindingOutcome:
+    async def _joined(self, args: BindingArgs, deadline: float) -> BindingOutcome:
         """Bind, or wait for the same binding in progress. A binding continues even if its caller is cancelled."""
         if self._pods is None:
             return BindingOutcome(BindingResult.UNREACHABLE, _NO_CLUSTER)
@@ -164,7 +168,7 @@ class Binder:
         if running is None and (not_leading := self._not_leading()):
             return not_leading
         if running is None:
-            running = _Running(args, asyncio.create_task(self._bound(args, self._pods)))
+            running = _Running(args, asyncio.create_task(self._bound(args, self._pods, deadline)))
             self._running[args.uid] = running
             running.task.add_done_callback(lambda _: self._running.pop(args.uid))
         elif running.args != args:
@@ -176,8 +180,7 @@ class Binder:
         while self._running:
             await asyncio.wait([each.task for each in self._running.values()])
 
-    async def _bound(self, args: BindingArgs, pods: PodApi) -> BindingOutcome:
-        deadline = asyncio.get_running_loop().time() + self._timeout
+    async def _bound(self, args: BindingArgs, pods: PodApi, deadline: float) -> BindingOutcome:
         pod = await self._found(args, deadline)
         if isinstance(pod, BindingOutcome):
             return pod
@@ -335,10 +338,12 @@ def bind_verb(binder: Binder | None) -> Verb:
         return Verb("bind", lambda _: _BIND_OFF, binding_result, binding_result, bypassed=lambda _: _BIND_OFF)
     return Verb(
         "bind",
-        run=lambda request: binder.judge(request.body) if request.dry_run else binder.bind(request.body),
+        run=lambda request: (
+            binder.judge(request.body) if request.dry_run else binder.bind(request.body, request.waited)
+        ),
         error=binding_result,
         shed=binding_result,
-        bypassed=lambda request: None if request.dry_run else binder.bind_bypassed(request.body),
+        bypassed=lambda request: None if request.dry_run else binder.bind_bypassed(request.body, request.waited),
     )
 
 

@@ -41,9 +41,10 @@ from core.objects.pod import Pod, decides_alike
 # kube-scheduler nominates a node for a pod, evicts the victims there, and retries the pod as soon as its own watch
 # shows their deletion. If Kindred's watch lags, Kindred rejects the node, and kube-scheduler preempts again on
 # another node. v1.36.3 evicted a second victim needlessly this way. So `filter` evaluates such a request again for a
-# moment. If the rejection remains, it returns an `Error`. An `Error` only ends the attempt (schedule_one.go: no
-# PostFilter runs, but the nomination is lost). kube-scheduler retries the pod after its backoff, which is 1 s at
-# first.
+# moment. If the rejection remains, it returns an `Error`. If the request had the nominated node alone, kube-scheduler
+# then asks about all nodes. Else an `Error` only ends the attempt (schedule_one.go, evaluateNominatedNode, and
+# schedulingCycle: no PostFilter runs, but the nomination is lost). kube-scheduler retries the pod after its backoff,
+# which is 1 s at first.
 #
 # If Kindred itself preempts for the pod, a remaining rejection is returned as it is: the victims may terminate
 # slowly, and the pod must stay nominated. The same is true for each pod that Kindred decides for

@@ -29,16 +29,15 @@ class Failing(Binder):
     def __init__(self) -> None:
         pass
 
-    async def bind(self, body: Body, *, dry_run: bool = False) -> VerbResponse:
-        assert not dry_run
-        raise KeyError(body)
+    async def bind(self, body: Body, waited: float = 0.0) -> VerbResponse:
+        raise KeyError(body, waited)
 
 
 class Bound(Failing):
     """One that says yes."""
 
-    async def bind(self, body: Body, *, dry_run: bool = False) -> VerbResponse:
-        assert (body, dry_run) == (QUESTION, False)
+    async def bind(self, body: Body, waited: float = 0.0) -> VerbResponse:
+        assert (body, waited) == (QUESTION, 0.0)
         return VerbResponse(b'{"Error":""}')
 
 

@@ -90,17 +90,24 @@ FAULTS: Final = (
         tests=("test_dry_runs.py",),
     ),
     Fault(
+        id="bind-has-time-that-has-passed",
+        breaks="A binding that has waited for its turn ends after kube-scheduler has given it up.",
+        old="+ self._timeout - waited",
+        new="+ self._timeout",
+        tests=("test_binding_failures.py",),
+    ),
+    Fault(
         id="dry-run-of-bind-binds",
         breaks="A dry run of bind binds the pod.",
-        old="binder.judge(request.body) if request.dry_run else binder.bind(request.body)",
-        new="binder.bind(request.body)",
+        old="binder.judge(request.body) if request.dry_run else binder.bind(request.body, request.waited)",
+        new="binder.bind(request.body, request.waited)",
         tests=("test_dry_runs.py", "test_power_of_requests.py"),
     ),
     Fault(
         id="dry-run-of-bind-binds-an-untouched-pod",
         breaks="While the mirror is stale, a dry run of bind binds a pod that passes untouched.",
-        old="None if request.dry_run else binder.bind_bypassed(request.body)",
-        new="binder.bind_bypassed(request.body)",
+        old="None if request.dry_run else binder.bind_bypassed(request.body, request.waited)",
+        new="binder.bind_bypassed(request.body, request.waited)",
         tests=("test_power_of_requests.py",),
     ),
     Fault(

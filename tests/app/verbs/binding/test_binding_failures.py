@@ -4,8 +4,11 @@ import asyncio
 import time
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
+from app.verbs.endpoint import ExtenderApp
+from app.verbs.request import Request, VerbResponse
 from tests.app.feeds.following import scenario
 from tests.app.verbs.binding.binding_setting import FORBIDDEN, N1, N2, WEB, loner, scheduling, until
 from tests.builders import make_pod
@@ -71,6 +74,19 @@ async def test_a_binding_that_failed_is_forgotten_and_can_be_tried_again(
         assert await scheduler.filter(scheduler.create(loner("second")), "n1") == ["n1"]
         server.faults.remove(fault)
         assert await scheduler.decide(pod, "n1") == ""
+
+
+@scenario()
+async def test_a_binding_has_the_time_that_its_request_has_not_waited_for_its_turn(server: FakeApiServer) -> None:
+    async with scheduling(server, N1, http_timeout=1.25) as scheduler:
+        server.faults.add(Stall(before_head=True), None, "bind")
+        metadata = (await scheduler.pending(WEB))["metadata"]
+        args = {"PodName": "web", "PodNamespace": "default", "PodUID": metadata["uid"], "Node": "n1"}
+        app = scheduler.service.app
+        assert isinstance(app, ExtenderApp)
+        response = app.verbs["/bind"].verb.run(Request(msgspec.json.encode(args), waited=0.5))
+        assert not isinstance(response, VerbResponse)
+        assert "the API server did not respond within 0.2" in (await response).error
 
 
 @scenario()
