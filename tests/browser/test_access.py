@@ -44,6 +44,18 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(browser: Browser, tmp_path: P
         browser.evaluate("sessionStorage.clear()")
 
 
+def test_what_can_be_no_token_is_not_kept(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(TOKEN)
+    with demo(tmp_path, KINDRED_ADMIN_TOKEN_FILE=str(tmp_path / "token")) as service:
+        page = opened(browser, f"{service.admin_url}/")
+        browser.until("document.querySelector('#access').hidden === false")
+        page.enter("#token", "right…token")
+        assert page.value("[document.querySelector('#access').hidden, sessionStorage.length]") == [False, 0]
+        page.enter("#token", f" {TOKEN} ")
+        page.responded("60 nodes in")
+        browser.evaluate("sessionStorage.clear()")
+
+
 HIDDEN = "hidden-7f3a"
 ZONE = "topology.kubernetes.io/zone"
 

@@ -59,3 +59,33 @@ def test_a_service_with_a_page_that_follows_it_ends_at_once(browser: Browser, tm
         assert service.end(signal.SIGTERM) == 0
         assert "grace period" not in service.stderr
     browser.open("about:blank")
+
+
+def test_a_click_is_not_lost_if_the_service_stops_while_the_button_is_down(browser: Browser, tmp_path: Path) -> None:
+    with demo(tmp_path) as service:
+        page = opened(browser, f"{service.admin_url}/")
+        at = browser.centre("document.querySelector('.tree tbody tr')")
+        browser.mouse("mousePressed", *at)
+        assert service.end(signal.SIGTERM) == 0
+    page.value("new Promise(done => setTimeout(done, 1000))")
+    browser.mouse("mouseReleased", *at)
+    browser.until("!document.querySelector('#details').hidden && document.querySelector('#lost').textContent !== ''")
+    browser.open("about:blank")
+
+
+PACED = """import('/page/live.js').then(async ({ paced }) => {
+  const [now, later] = [performance.now, window.setTimeout];
+  let [time, rest] = [0, 0];
+  performance.now = () => time;
+  window.setTimeout = (begin, pause) => { rest = pause; };
+  await paced(async () => { time += TAKES; })();
+  [performance.now, window.setTimeout] = [now, later];
+  return rest;
+})"""
+
+
+def test_a_look_that_waits_for_a_token_or_a_release_does_not_end_the_looking(browser: Browser, demo_url: str) -> None:
+    page = opened(browser, demo_url)
+    rests = [page.value(PACED.replace("TAKES", str(takes))) for takes in (10, 2_000, 300_000)]
+    assert rests == [3_000, 20_000, 60_000]
+    browser.open("about:blank")

@@ -6,6 +6,7 @@ const KEPT_AS = "kindred-admin-token";
 const CALLER_KEPT_AS = "kindred-caller-token";
 const CALLER_HEADER = "Kindred-Caller-Token";
 export const NO_ANSWER = "the service does not answer";
+const LONGEST = 60_000; // ms for an answer to `get`: whoever looks again and again would wait for ever, and show the past
 
 /** What the server says is wrong; `field` is where in the question. */
 export class Problem extends Error {
@@ -26,7 +27,7 @@ export class Problem extends Error {
  * @param {Path} path
  * @returns {Promise<import("admin-port").Answer<"get", Path>>}
  */
-export const get = async (path) => (await exchanged(path, {})).json();
+export const get = async (path) => (await exchanged(path, {}, LONGEST)).json();
 
 /**
  * @template {import("admin-port").PostPath} Path
@@ -56,9 +57,10 @@ export async function stream(path, signal) {
  * A response with a status of success; its body is not read yet.
  * @param {string} path
  * @param {{ method?: string, body?: string, headers?: Record<string, string>, signal?: AbortSignal }} options
+ * @param {number} [longest] ms, in which nobody's time to enter a token counts; in place of a signal
  * @returns {Promise<Response>}
  */
-async function exchanged(path, options) {
+async function exchanged(path, options, longest) {
   for (;;) {
     const token = sessionStorage.getItem(KEPT_AS);
     const caller = sessionStorage.getItem(CALLER_KEPT_AS);
@@ -67,9 +69,10 @@ async function exchanged(path, options) {
       ...(token ? { authorization: `Bearer ${token}` } : {}),
       ...(caller ? { [CALLER_HEADER]: caller } : {}),
     };
+    const signal = longest === undefined ? options.signal : AbortSignal.timeout(longest);
     let answer;
     try {
-      answer = await fetch(path, { ...options, headers, cache: "no-store", credentials: "same-origin" });
+      answer = await fetch(path, { ...options, headers, signal, cache: "no-store", credentials: "same-origin" });
     } catch {
       throw new Problem(0, NO_ANSWER, "");
     }

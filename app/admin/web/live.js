@@ -9,6 +9,7 @@ const SOONEST = 500; // ms until the next attempt, twice as many after each that
 const LATEST = 8_000;
 const REST = 3_000; // ms between two looks at what may change all the time
 const SHARE = 10; // times as long as the last look took: a page must not keep the service busy
+const LONGEST_REST = 60_000; // ms; a look may have waited for a token or for a release
 const LONGEST_SILENCE = 40_000; // ms; the service says something every 15 s
 const LONGEST_PRESS = 10_000; // ms for which the page waits for a release
 
@@ -47,7 +48,7 @@ export function paced(look) {
     busy = true;
     const began = performance.now();
     await look();
-    const rest = Math.max(REST, SHARE * (performance.now() - began));
+    const rest = Math.min(Math.max(REST, SHARE * (performance.now() - began)), LONGEST_REST);
     setTimeout(() => {
       busy = false;
       if (wanted) begin();
@@ -120,11 +121,12 @@ let pressed = Promise.resolve();
 /** @param {...string} ends of the press, of which none may come: a menu of the system takes the release */
 function press(...ends) {
   const over = AbortSignal.timeout(LONGEST_PRESS);
-  pressed = new Promise((done) => {
+  const ended = new Promise((done) => {
     // Its click comes within the same task.
     for (const end of ends) addEventListener(end, () => setTimeout(done), { once: true, signal: over });
     over.addEventListener("abort", done);
   });
+  pressed = pressed.then(() => ended); // and whatever else is pressed: what waits goes on in its order
 }
 
 addEventListener("pointerdown", ({ button }) => !button && press("pointerup", "pointercancel"), true);

@@ -52,6 +52,7 @@ let question = null; // what the answer is to; null: the cluster as it is
 /** @type {Chosen | null} */
 let chosen = null;
 let layer = ""; // empty: the usual one
+let rackKey = ""; // the label of racks that is wanted; empty: the guessed one
 let lost = ""; // the loss that is drawn; empty: the worst
 let looked = 0;
 let generation = -1; // of the mirror, as the service last said
@@ -70,7 +71,6 @@ const RUNNING = {
 };
 
 const shown = () => answer?.cluster ?? overview?.cluster ?? null;
-const rackKey = () => inputById("rack-key").value.trim();
 
 // A question and its answer.
 
@@ -155,8 +155,7 @@ async function explanationOf(signal) {
 
 /** The nodes as they are, with the racks that are wanted. */
 async function placed() {
-  const key = rackKey();
-  if (overview && (!key || overview.cluster.columns.rack_key === key)) return overview.cluster;
+  if (overview && (!rackKey || overview.cluster.columns.rack_key === rackKey)) return overview.cluster;
   return new Cluster(await get(clusterPath()));
 }
 
@@ -190,7 +189,7 @@ function keep(asked, present) {
  * What is the same for questions with one answer.
  * @param {Asked} asked
  */
-const keyOf = (asked) => fragmentOf({ ...asked, chosen: null, layer: "", rackKey: rackKey(), lost: "" });
+const keyOf = (asked) => fragmentOf({ ...asked, chosen: null, layer: "", rackKey, lost: "" });
 
 /**
  * Show a question about many pods that somebody has gone back to: with its answer, or with a button that asks.
@@ -210,7 +209,7 @@ function showAgain(asked) {
 
 /** What is told of all nodes, beside their verdicts. */
 const drawing = () =>
-  new URLSearchParams({ ...(form.scoreAll ? { score: "all" } : {}), ...(rackKey() ? { rack: rackKey() } : {}) });
+  new URLSearchParams({ ...(form.scoreAll ? { score: "all" } : {}), ...(rackKey ? { rack: rackKey } : {}) });
 
 /** @param {unknown} error */
 function complainOf(error) {
@@ -307,13 +306,14 @@ const overviewText = () => (overview ? clusterText(overview.cluster, overview.us
 // The cluster as it is.
 
 const clusterPath = () =>
-  /** @type {"cluster"} */ (rackKey() ? `cluster?${new URLSearchParams({ rack: rackKey() })}` : "cluster");
+  /** @type {"cluster"} */ (rackKey ? `cluster?${new URLSearchParams({ rack: rackKey })}` : "cluster");
 
-async function refresh() {
+/** @param {boolean} asks whether somebody has just asked for it, and is to be led to what is wrong */
+async function refresh(asks = false) {
   surveyed += 1;
   const number = surveyed;
   try {
-    const view = await get(answer ? "cluster" : clusterPath());
+    const view = await get(clusterPath());
     await released();
     if (number !== surveyed) return;
     overview = { cluster: new Cluster(view), use: new Use(view) };
@@ -324,7 +324,9 @@ async function refresh() {
   } catch (error) {
     if (number !== surveyed) return;
     if (!overview) byId("answer").textContent = messageOf(error);
-    if (error instanceof Problem && error.field === "rack") complainOf(error);
+    if (!(error instanceof Problem) || error.field !== "rack") return;
+    if (asks) complainOf(error);
+    else complain(inputById("rack-key"), byId("rack-key-error"), error.message);
   }
 }
 
@@ -385,7 +387,14 @@ function choose(selection, more = false) {
 
 /** What is told of a place of the cluster as it is follows it, unless somebody reads on there. */
 function refreshDetail() {
-  if (!answer && !byId("detail-body").querySelector("details[open]")) detail();
+  const body = byId("detail-body");
+  if (answer || body.querySelector("details[open]")) return;
+  const { activeElement } = document;
+  const focused = body.contains(activeElement) ? activeElement?.localName : "";
+  detail();
+  for (const each of body.querySelectorAll("button, summary")) {
+    if (each instanceof HTMLElement && each.localName === focused) each.focus({ preventScroll: true });
+  }
 }
 
 async function detail() {
@@ -402,12 +411,12 @@ async function detail() {
   const { node } = selection;
   const name = node === undefined ? "" : cluster.columns.names[node];
   const pods = name ? [...waitsDetail(waitsOn(name)), podsOfNode(() => podsOf(name), suppose)] : [];
-  const goes = element("button", {
-    type: "button",
-    id: "goes",
-    class: "small",
-    on: { click: () => choose(selection, true) },
-  });
+  const of = cluster.nameOf(selection); // places are of this cluster alone
+  const toggle = () => {
+    const found = shown()?.find(of);
+    if (found) choose(found, true);
+  };
+  const goes = element("button", { type: "button", id: "goes", class: "small", on: { click: toggle } });
   try {
     const [heading, ...told] = answer ? await answer.detail(selection) : placeDetail(cluster, selection, overview);
     if (number !== looked) return;
@@ -444,7 +453,7 @@ const SEEN = "seen"; // the state of each address that was shown: others are lin
 
 /** @param {"push" | "replace"} how */
 function remember(how = "push") {
-  const fragment = fragmentOf({ ...(question ?? NOTHING), chosen, layer, rackKey: rackKey(), lost });
+  const fragment = fragmentOf({ ...(question ?? NOTHING), chosen, layer, rackKey, lost });
   if (location.hash.replace(/^#/, "") === fragment) return;
   const address = fragment ? `#${fragment}` : location.pathname + location.search;
   if (how === "push") history.pushState(SEEN, "", address);
@@ -459,9 +468,10 @@ function restore(isLink) {
   history.replaceState(SEEN, "");
   const wanted = shownBy(location.hash);
   ({ chosen, layer, lost } = wanted);
-  const other = rackKey() !== wanted.rackKey;
-  inputById("rack-key").value = wanted.rackKey;
-  byIdAs("advanced", HTMLDetailsElement).open ||= Boolean(wanted.rackKey);
+  const other = rackKey !== wanted.rackKey;
+  ({ rackKey } = wanted);
+  inputById("rack-key").value = rackKey;
+  byIdAs("advanced", HTMLDetailsElement).open ||= Boolean(rackKey);
   form.asked = wanted;
   whatIf.restore(wanted);
   if (wanted.ask && !isLink) {
@@ -475,7 +485,7 @@ function restore(isLink) {
   running.end();
   question = null;
   withdraw("");
-  if (other) refresh();
+  if (other) refresh(true);
 }
 
 // What is there to be clicked.
@@ -484,6 +494,12 @@ byId("back").addEventListener("click", () => {
   history.pushState(SEEN, "", location.pathname + location.search);
   restore(false);
   byId("cluster-heading").focus();
+});
+
+// Its address would be taken for one that asks nothing.
+document.querySelector(".skip")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  byId("domains-heading").focus();
 });
 
 byId("changed-again").addEventListener("click", again);
@@ -497,12 +513,13 @@ byIdAs("layer", HTMLSelectElement).addEventListener("change", (event) => {
 
 byId("racks").addEventListener("submit", (event) => {
   event.preventDefault();
+  rackKey = inputById("rack-key").value.trim();
   if (question) {
     again();
     return;
   }
   remember();
-  refresh();
+  refresh(true);
 });
 
 byId("search").addEventListener("submit", (event) => {
@@ -531,17 +548,18 @@ complete(inputById("pod-name"), ["pod"]);
 
 // The service.
 
-const refreshers = [refresh, () => showPending(askAbout).then(refreshDetail), showUnits].map(paced);
+const refreshers = [() => refresh(), () => showPending(askAbout).then(refreshDetail), showUnits].map(paced);
 
 const isLost = () => byId("lost").textContent !== "";
 
 /** @param {import("admin-port").MirrorState} state */
-function changed(state) {
+async function changed(state) {
+  await released(); // the header moves all below it
   const wasLost = isLost();
   showLost("");
   showMirror(state);
   generation = state.generation;
-  released().then(noticeChange);
+  noticeChange();
   if (!wasLost && overview?.cluster.columns.generation === generation) return;
   for (const begin of refreshers) begin();
 }
@@ -551,4 +569,4 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw); // 
 restore(true);
 const opened = Promise.all([showSamples(askWithManifest), ...refreshers.map((begin) => begin())]);
 opened.then(() => performance.mark("opened"));
-follow({ changed, lost: showLost });
+follow({ changed, lost: (problem) => released().then(() => showLost(problem)) });

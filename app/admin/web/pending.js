@@ -55,6 +55,7 @@ export async function showPending(ask) {
     const folds = new Map([...place.querySelectorAll("details")].map((each) => [each.id, each.open]));
     const { activeElement } = document;
     const focused = activeElement instanceof HTMLElement && place.contains(activeElement) ? activeElement : null;
+    const fold = focused?.parentElement?.id;
     place.replaceChildren(...causesOf(pending, ask), ...leftOut(pending));
     offerCaller(pending.names_hidden ?? "");
     for (const each of place.querySelectorAll("details")) each.open = folds.get(each.id) ?? each.open;
@@ -62,6 +63,9 @@ export async function showPending(ask) {
     if (focused && again) {
       again.replaceWith(focused); // from another one an answer would tell that somebody has gone on
       focused.focus({ preventScroll: true });
+    }
+    for (const each of place.querySelectorAll("summary")) {
+      if (focused?.localName === "summary" && each.parentElement?.id === fold) each.focus({ preventScroll: true });
     }
   } catch (error) {
     byId("pending-count").textContent = "";

@@ -69,7 +69,7 @@ export class Tree {
   choose(selection) {
     this.chosen = selection;
     if (selection?.node !== undefined) this.#reveal(selection.node);
-    this.current = keyOf(selection) ?? this.current;
+    this.current = this.#keyOf(selection) ?? this.current;
     this.#render();
     this.#scrollTo(this.body.querySelector("tr[aria-selected=true]"));
   }
@@ -130,7 +130,7 @@ export class Tree {
     const shown = this.shown.get(domain.id) ?? SHOWN_AT_ONCE;
     const { nodes } = domain;
     for (const [at, node] of nodes.slice(0, shown).entries()) {
-      add(level, at + 1, nodes.length, { key: `node:${node}`, node });
+      add(level, at + 1, nodes.length, { key: this.#keyOf({ node }) ?? "", node });
     }
     if (nodes.length > shown) {
       add(level, shown + 1, nodes.length, { key: `more:${domain.id}`, more: domain, left: nodes.length - shown });
@@ -139,10 +139,15 @@ export class Tree {
 
   #render() {
     const focused = this.body.contains(document.activeElement);
+    const at = Math.max(
+      this.rows.findIndex((row) => row.key === this.current),
+      0,
+    );
     this.rows = this.#rows();
-    if (!this.rows.some((row) => row.key === this.current)) this.current = this.rows[0]?.key;
+    if (!this.rows.some((row) => row.key === this.current)) this.current = (this.rows[at] ?? this.rows.at(-1))?.key;
     this.body.replaceChildren(...this.rows.map((row) => this.#row(row)));
-    if (focused && this.current !== undefined) this.#focus(this.current);
+    // Not into view: somebody may look at others meanwhile.
+    if (focused) [...this.body.rows].find((line) => line.tabIndex === 0)?.focus({ preventScroll: true });
   }
 
   /** @param {Row} row */
@@ -153,7 +158,7 @@ export class Tree {
       "aria-level": row.level,
       "aria-posinset": row.place,
       "aria-setsize": row.of,
-      "aria-selected": String(keyOf(this.chosen) === row.key),
+      "aria-selected": String(this.#keyOf(this.chosen) === row.key),
       tabindex: row.key === this.current ? 0 : -1,
       data: { key: row.key },
       "aria-expanded": opened === undefined ? undefined : String(opened),
@@ -200,7 +205,7 @@ export class Tree {
     this.current = row.key;
     if (row.domain && around(event, ".twist")) this.#toggle(row, !this.open.has(row.domain.id));
     else this.#take(row, event.shiftKey);
-    this.#focus(row.key);
+    this.#focus(this.current);
   }
 
   /**
@@ -209,7 +214,9 @@ export class Tree {
    */
   #take(row, more) {
     if (row.more) {
-      this.shown.set(row.more.id, (this.shown.get(row.more.id) ?? SHOWN_AT_ONCE) + SHOWN_AT_ONCE);
+      const shown = row.more.nodes.length - row.left;
+      this.shown.set(row.more.id, shown + SHOWN_AT_ONCE);
+      this.current = this.#keyOf({ node: row.more.nodes[shown] }) ?? this.current; // the first that was not there
       this.#render();
     } else if (row.domain) {
       if (!more) this.open.add(row.domain.id);
@@ -231,7 +238,7 @@ export class Tree {
   #key(event) {
     const at = this.rows.findIndex((row) => row.key === this.current);
     const row = this.rows[at];
-    if (!row) return;
+    if (!row || event.altKey || event.ctrlKey || event.metaKey) return; // of the browser, such as to go back
     const parent = () => this.rows.slice(0, at).findLastIndex((each) => each.level < row.level);
     const opened = row.domain && this.open.has(row.domain.id);
     /** @type {Record<string, number>} */
@@ -261,6 +268,16 @@ export class Tree {
     this.#focus(this.current);
   }
 
+  /**
+   * The row of what is chosen: by its name, because places are of one cluster alone.
+   * @param {Selection | null} selection
+   */
+  #keyOf(selection) {
+    if (!selection) return undefined;
+    const { node, domain } = selection;
+    return node === undefined ? domain : `node:${this.cluster?.columns.names[node]}`;
+  }
+
   /** @param {string} key */
   #focus(key) {
     for (const line of this.body.rows) {
@@ -278,9 +295,3 @@ export class Tree {
  * @returns {Selection}
  */
 const selectionOf = (row) => (row.domain ? { domain: row.domain.id } : { node: row.node });
-
-/** @param {Selection | null} selection */
-function keyOf(selection) {
-  if (!selection) return undefined;
-  return selection.node === undefined ? selection.domain : `node:${selection.node}`;
-}

@@ -4,6 +4,7 @@
 import { get } from "./api.js";
 import { duration } from "./amounts.js";
 import { byId, counted, element, messageOf } from "./elements.js";
+import { released } from "./live.js";
 
 /** @import { UnitStatus, PackingStatus } from "admin-port" */
 
@@ -13,6 +14,7 @@ const SHOWN = 50;
 export async function showUnits() {
   try {
     const { units } = await get("units");
+    await released();
     const waiting = units.filter(({ status }) => status !== "scheduled");
     const placed = units.filter(({ status }) => status === "scheduled");
     waiting.sort((one, other) => (other.asked ?? 0) - (one.asked ?? 0));
