@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from msgspec.structs import replace
 from app.objects.decode_node import decode_node
 from tests.bench.cluster import HOST
 from tests.browser.chromium import Browser
+from tests.browser.conftest import opened
 from tests.browser.page import Page
-from tests.browser.served import REASONS, ROW, odd_nodes
+from tests.browser.served import REASONS, ROW, listed, odd_nodes, serving
+from tests.builders import make_node, make_pod
 
 SIGNS = 12  # of reasons of their own
 CLOSED, OPEN = odd_nodes()[-2:]
@@ -149,3 +152,25 @@ def test_long_names_and_many_reasons_have_room(odd_page: Page, narrow: int) -> N
     page.show_node(odd_nodes()[0].name)
     assert "{company-name.example.com/team-01: }" in page.text("#detail-body .verdict")
     assert page.too_wide() == []
+
+
+LONGEST = f"{'a' * 60}.{'b' * 60}/{'c' * 63}"
+"""A label, taint and resource of 185 characters without a place to break."""
+
+
+def test_the_longest_keys_have_room(browser: Browser, tmp_path: Path, narrow: int) -> None:
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": 110, LONGEST: 3}
+    nodes = [make_node("n1").allocatable(**amounts).taint(LONGEST, "v" * 63, "NoSchedule"), make_node("n2")]
+    pod = make_pod("waits").in_namespace("shop").uid("1").requests(**{LONGEST: 9})
+    dump = tmp_path / "cluster.json"
+    dump.write_text(listed((("Node", [each.obj() for each in nodes]), ("Pod", [pod.obj()]))))
+    with serving(tmp_path, "--snapshot", str(dump), "--profile", "full") as service:
+        page = opened(browser, f"{service.admin_url}/")
+        browser.window(narrow, 740)
+        page.choose_layer(LONGEST)
+        page.painted()
+        assert page.too_wide() == []
+        page.ask("shop/waits")
+        page.show_node("n1")
+        assert page.too_wide() == []
+        browser.open("about:blank")
