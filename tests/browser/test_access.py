@@ -80,6 +80,8 @@ def test_the_page_asks_who_looks_and_shows_hidden_names_as_text(browser: Browser
         page = opened(browser, url)
         browser.until("document.querySelector('#caller').hidden === false")
         assert "2 pods of other namespaces left out: no caller is known" in page.text("#pending-causes")
+        page.enter("#caller-token", "two words")
+        assert page.value("[document.querySelector('#caller').hidden, sessionStorage.length]") == [False, 0]
         page.enter("#caller-token", "wrong")
         browser.until("document.querySelector('#caller-error')?.textContent")
         assert page.complaint("#caller-token") == "The API server does not take this token."

@@ -159,7 +159,7 @@ LONGEST = f"{'a' * 60}.{'b' * 60}/{'c' * 63}"
 
 
 def test_the_longest_keys_have_room(browser: Browser, tmp_path: Path, narrow: int) -> None:
-    amounts = {"cpu": "4", "memory": "8Gi", "pods": 110, LONGEST: 3}
+    amounts: dict[str, str | int] = {"cpu": "4", "memory": "8Gi", "pods": 110, LONGEST: 3}
     nodes = [make_node("n1").allocatable(**amounts).taint(LONGEST, "v" * 63, "NoSchedule"), make_node("n2")]
     pod = make_pod("waits").in_namespace("shop").uid("1").requests(**{LONGEST: 9})
     dump = tmp_path / "cluster.json"

@@ -163,3 +163,24 @@ def test_a_look_without_an_answer_does_not_end_the_looking(page: Page, changing:
     page.browser.until("window.hung === 1")
     with refreshed(page, changing[1]):
         pass
+
+
+ANNOUNCED: Final = """(() => { window.said = [];
+  new MutationObserver(all => all.forEach(({ target }) => {
+    const of = (target.closest ? target : target.parentElement)?.closest('[role=status], [role=alert]');
+    if (of && of.getAttribute('aria-live') !== 'off') window.said.push(`${of.id}: ${of.textContent}`);
+  })).observe(document.body, { subtree: true, childList: true, characterData: true });
+})()"""
+
+
+def test_screen_readers_do_not_read_counts_at_each_change(page: Page, changing: Changing) -> None:
+    page.value(ANNOUNCED)
+    with refreshed(page, changing[1]):
+        pass
+    assert page.value("window.said") == []
+
+
+def test_what_is_measured_of_the_page_is_not_kept_for_each_change(page: Page, changing: Changing) -> None:
+    with refreshed(page, changing[1]):
+        pass
+    assert page.value("performance.getEntriesByType('mark').length") == 2

@@ -283,6 +283,7 @@ function showOutcome(cluster, render) {
  */
 function show(shownNow, said) {
   answer = shownNow;
+  byId("answer").ariaLive = "polite";
   byId("cluster-heading").textContent = answer ? "Answer" : "Cluster";
   for (const id of ["answer", "helps", "notes", "outcome", "pods", "scored", "supposition", "class"]) {
     byId(id).replaceChildren(...(said[id] ?? []).filter((each) => each !== null && each !== undefined));
@@ -316,9 +317,13 @@ async function refresh(asks = false) {
     const view = await get(clusterPath());
     await released();
     if (number !== surveyed) return;
+    const live = overview ? "off" : "polite"; // screen readers would read the counts again and again
     overview = { cluster: new Cluster(view), use: new Use(view) };
     if (!question) complain(byId("rack-key"), byId("rack-key-error"), "");
-    if (!question && byId("answer").textContent !== overviewText()) byId("answer").textContent = overviewText();
+    if (!question && byId("answer").textContent !== overviewText()) {
+      byId("answer").ariaLive = live;
+      byId("answer").textContent = overviewText();
+    }
     if (!answer || layer) draw();
     refreshDetail();
   } catch (error) {
@@ -326,7 +331,9 @@ async function refresh(asks = false) {
     if (!overview) byId("answer").textContent = messageOf(error);
     if (!(error instanceof Problem) || error.field !== "rack") return;
     if (asks) complainOf(error);
-    else complain(inputById("rack-key"), byId("rack-key-error"), error.message);
+    else if (byId("rack-key-error").textContent !== error.message) {
+      complain(inputById("rack-key"), byId("rack-key-error"), error.message);
+    }
   }
 }
 
@@ -343,13 +350,14 @@ function draw() {
   showLayers(layerNames(answer?.layer ?? null, overview), drawn.name);
   map.chosen = cluster.find(chosen);
   map.marked = whatIf.places(cluster);
+  const isFirst = !map.layer;
   tree.marked = map.marked;
   tree.chosen = map.chosen;
   map.show(drawn);
   tree.show(drawn);
   drawn.showLegend(byId("legend"));
   showChosen();
-  performance.mark("map drawn");
+  if (isFirst) performance.mark("map drawn");
 }
 
 /** Show which nodes are chosen to go. */

@@ -9,22 +9,24 @@ const MARKS = { fresh: "●", stale: "▲", "not synced": "■" };
 
 /** @param {import("admin-port").MirrorState} mirror */
 export function showMirror(mirror) {
-  const line = byId("mirror");
   const standing = element("strong", {
     class: mirror.standing.replace(" ", "-"),
     text: `${MARKS[mirror.standing] ?? "?"} ${mirror.standing}`,
   });
-  const size = ` mirror: ${counted(mirror.nodes, "node")}, ${counted(mirror.pods, "pod")}`;
-  const told = element(
-    "span",
-    {},
-    standing,
-    element("span", { text: size }),
-    ...mirror.problems.map((text) => element("span", { class: "problem", text })),
-  );
+  say("standing", standing);
+  byId("size").textContent = ` mirror: ${counted(mirror.nodes, "node")}, ${counted(mirror.pods, "pod")}`;
+  say("problems", ...mirror.problems.map((text) => element("span", { class: "problem", text })));
   byId("generation").textContent = `Generation of the mirror: ${mirror.generation.toLocaleString("en")}.`;
-  // Screen readers read it again whenever it is put in again.
-  if (line.textContent !== told.textContent) line.replaceChildren(told);
+}
+
+/**
+ * Put something in that is not there yet: screen readers read it whenever it is put in.
+ * @param {string} id
+ * @param {...HTMLElement} parts
+ */
+function say(id, ...parts) {
+  const line = byId(id);
+  if (line.textContent !== parts.map((each) => each.textContent).join("")) line.replaceChildren(...parts);
 }
 
 /**
@@ -39,7 +41,10 @@ export function showLost(problem) {
     const since = new Date().toLocaleTimeString("en-GB");
     line.textContent = `Not live since ${since}: ${problem}. What is shown is as it was then. Trying again.`;
   }
-  if (problem) byId("mirror").replaceChildren(element("strong", { class: "stale", text: "■ not live" }));
+  if (!problem) return;
+  say("standing", element("strong", { class: "stale", text: "■ not live" }));
+  byId("size").textContent = "";
+  say("problems");
 }
 
 /**
