@@ -267,7 +267,9 @@ class Evictor:
         nodes = self._rejected_nodes.all_of_last_filter(live)
         if not nodes:  # `filter` judged another state of the pod
             return EvictionOutcome(EvictionResult.SETTLED)
-        going = {each.node: each.victims for each in self._preemptions.going().values()}
+        going: dict[str, set[str]] = {}
+        for each in self._preemptions.going().values():
+            going.setdefault(each.node, set()).update(each.victims)
         began = self._clock()
         try:
             plan = await self._evaluator.plan(live, nodes, going)

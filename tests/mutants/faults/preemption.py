@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="victims-of-the-last-preemption-only",
+        breaks="A pod that fits a node after two preemptions there has others evicted.",
+        old="going.setdefault(each.node, set()).update(each.victims)",
+        new="going[each.node] = {*each.victims}",
+        tests=("app/verbs/evicting/test_evictor.py",),
+    ),
+    Fault(
         id="negative-priorities-count-less",
         breaks="Many victims of a negative priority do less harm than few.",
         old="lambda victims: sum(pod.priority - _LOWEST_PRIORITY for pod in victims.pods),",

@@ -1,7 +1,7 @@
 """How often pods get their turns where plans take long; whom they evict is in test_evicting.py."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import pytest
@@ -11,7 +11,7 @@ from app.verbs.effects import RejectedNodes
 from app.verbs.evictor import Evaluator, Evictor, UnschedulablePods
 from app.verbs.executor import EvictionApi, EvictionOutcome, EvictionResult, Executor, Plan, Preemptions
 from core.objects.pod import Pod, Waiting
-from tests.builders import make_node
+from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of
 
 PLAN_TAKES: Final = 0.05  # seconds
@@ -105,6 +105,40 @@ def test_a_pod_without_candidates_rests_for_ten_times_as_long_as_its_plan_took()
 
 def test_a_pod_that_is_asked_about_again_and_again_has_its_turns() -> None:
     assert [uid for uid, _ in asyncio.run(turns(EvictionResult.FITS, A, number=3))] == ["a", "a", "a"]
+
+
+class Recording(Evaluator):
+    """One that only records the victims that it gets."""
+
+    def __init__(self) -> None:
+        self.going: asyncio.Queue[Mapping[str, Collection[str]]] = asyncio.Queue()
+
+    async def plan(self, _: Pod, __: Sequence[str], going: Mapping[str, Collection[str]]) -> Plan | EvictionResult:
+        self.going.put_nowait(going)
+        return EvictionResult.WAITS
+
+
+def test_a_plan_knows_the_victims_of_every_preemption_on_a_node() -> None:
+    """Else a pod that fits after two of them would have others evicted."""
+
+    async def main() -> Mapping[str, Collection[str]]:
+        mirror = mirror_of(make_node("n1"), *(make_pod(name).uid(name).on("n1") for name in "vw"))
+        clock, evaluator = asyncio.get_running_loop().time, Recording()
+        preemptions = Preemptions(mirror, clock)
+        preemptions.add("x", "n1", ["v"])
+        preemptions.add("y", "n1", ["w"])
+        pods = UnschedulablePods(mirror, clock, lambda _: None)
+        executor = Executor(AllGivenUp(), preemptions, mirror.pending, lambda: True)
+        rejected = AllRejected(mirror, clock)
+        evictor = Evictor(pods, preemptions, evaluator, rejected, executor, clock=clock, observe=lambda _: None)
+        running = asyncio.create_task(evictor.run())
+        pods.add(A, 1)
+        async with asyncio.timeout(10):
+            found = await evaluator.going.get()
+        running.cancel()
+        return found
+
+    assert asyncio.run(main()) == {"n1": {"v", "w"}}
 
 
 @pytest.mark.parametrize(
