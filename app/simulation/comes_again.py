@@ -33,6 +33,10 @@ from core.simulation.moves import owner_text
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _REVISIONS: Final = ("ReplicaSet", "ControllerRevision")
+_JOB: Final = "Job"
+_RETRIES: Final = 6
+"""spec.backoffLimit, if it is not set."""
+NO_RETRY: Final = "its Job fails: a pod that goes counts as failed, and spec.backoffLimit allows no more"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
@@ -114,6 +118,8 @@ class ClusterFacts:
         copy = copied(pod)
         if isinstance(copy, str) or pod.controller is None:
             return copy
+        if pod.controller.kind == _JOB and self._is_last_try(f"{pod.namespace}/{pod.controller.name}"):
+            return NO_RETRY
         self.prepare([pod])
         made = self._known(pod)
         if made is None:
@@ -123,6 +129,20 @@ class ClusterFacts:
         if made.uncertainty:
             self._add_uncertainty(pod, made.uncertainty)
         return made.again
+
+    def _is_last_try(self, job: str) -> bool:
+        """Return whether a Job, NAMESPACE/NAME, fails with the next pod that does. A policy may say otherwise.
+
+        Source: k8s.io/kubernetes pkg/controller/job/job_controller.go (syncJob: exceedsBackoffLimit, isPodFailed).
+        """
+        found: Json | None = None
+        with suppress(DecodeError):
+            found = self._raw.named(_JOB, job)
+        spec, failed = member(found, "spec"), member(found, "status").get("failed") or 0
+        limit = spec.get("backoffLimit", _RETRIES)
+        if found is None or not isinstance(limit, int) or not isinstance(failed, int):
+            return False
+        return failed >= limit and not (spec.get("podFailurePolicy") or "backoffLimitPerIndex" in spec)
 
     def spec_of_template(self, pod: Pod) -> Json | None:
         """Return the spec that the API server would store of what comes in the place of a pod, None if not known."""

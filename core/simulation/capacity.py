@@ -158,7 +158,9 @@ class _Filling:
 
     def run(self, templates: Sequence[Template], number: int | None) -> Steps[_Run]:
         """Place pending pods, then replicas. A replica may help a pending pod, which then comes before the next one."""
-        waiting = [each for each in self._mirror.pending if not self._mirror.is_mirrored(each.uid)]
+        # A scheduler skips a pod that is being deleted (schedule_one.go, skipPodSchedule).
+        pending = (each for each in self._mirror.pending if not each.terminating)
+        waiting = [each for each in pending if not self._mirror.is_mirrored(each.uid)]
         self._pending = yield from self._all(arrival(waiting, self._order))
         may_be_helped = self._placing.may_be_helped
         self._helped = [at for at, each in enumerate(self._pending) if each.rejection and may_be_helped(each.pod)]

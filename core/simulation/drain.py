@@ -21,7 +21,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.kinds import ControllerRef, PodDisruptionBudget
 from core.objects.pod import Pod
-from core.simulation.facts import Facts, Leaving, bring_claims, is_replaced, leave
+from core.simulation.facts import BudgetFacts, Facts, Leaving, PodFacts, bring_claims, is_replaced, leave
 from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis, LeftCounts, Move, Workload, is_sure, move_of, owner_text
 from core.simulation.orders import FIRST, OverOrders, arrival
@@ -138,7 +138,7 @@ class _Draining:
         self._order = order
         self._placing = basis.placing(fork, order)
         # Budget -> how many healthy pods it has more than it desires.
-        self._spare = {each.full_name: _spare(basis.facts, each) for each in budgets_of(basis.mirror)}
+        self._spare = {each.full_name: spare_of(basis.facts, each) for each in budgets_of(basis.mirror)}
         self._run = _Run({}, {}, {}, {})
         self._rejected: dict[str, Outcome] = {}  # of the outcomes: uid -> the pod without a place
 
@@ -220,9 +220,8 @@ class _Draining:
             return ""
         if len(covering) > 1:
             return TWO_BUDGETS
-        name, of_budget = covering[0].full_name, facts.of_budget(covering[0])
-        unready_may_go = of_budget.always_allows_unhealthy or (of_budget.wants_any and self._spare[name] >= 0)
-        if not about.is_ready and unready_may_go:
+        name = covering[0].full_name
+        if goes_unready(about, facts.of_budget(covering[0]), self._spare[name]):
             return ""
         if self._spare[name] <= charged[name]:
             return NO_BUDGET_LEFT
@@ -230,7 +229,16 @@ class _Draining:
         return ""
 
 
-def _spare(facts: Facts, budget: PodDisruptionBudget) -> int:
+def goes_unready(about: PodFacts, of_budget: BudgetFacts, spare: int) -> bool:
+    """Return whether the eviction of a pod takes nothing from its budget: it is not ready, and the policy lets it go.
+
+    `spare` is how many healthy pods the budget has more than it desires.
+    """
+    return not about.is_ready and (of_budget.always_allows_unhealthy or (of_budget.wants_any and spare >= 0))
+
+
+def spare_of(facts: Facts, budget: PodDisruptionBudget) -> int:
+    """Return how many healthy pods a budget has more than it desires."""
     return budget.disruptions_allowed or -facts.of_budget(budget).lacks
 
 

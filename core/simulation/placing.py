@@ -251,7 +251,7 @@ class Placing:
 
     def _placed(self, pod: Pod, *, repeats: bool, more: bool) -> Found:
         scheduler = scheduler_of(self._schedulers, pod)
-        why = _why_unknown(pod, scheduler)
+        why = why_unknown(pod, scheduler)
         if scheduler is None or why:
             return Outcome(pod, Fate.UNKNOWN, why=why)
         if pod.waiting.gates:
@@ -303,7 +303,7 @@ class Placing:
         self, scheduler: Scheduler, pod: Pod, batch: NodeBatch, verdicts: Verdicts
     ) -> tuple[str, Sequence[Pod]]:
         """Return the node of a few on which preemption does the least harm, and its victims. None: no node."""
-        if pod.preemption_policy == NEVER or pod.in_scheduling_group or self._dry_runs_left <= 0:
+        if pod.preemption_policy == NEVER or self._dry_runs_left <= 0:
             return "", ()
         if self._lowest is None:
             self._lowest = min((each.priority for _, each in self._mirror.pods.placed_alike()), default=pod.priority)
@@ -333,9 +333,12 @@ def is_spread(pod: Pod, profile: Profile) -> bool:
     return profile.spreads_all
 
 
-def _why_unknown(pod: Pod, scheduler: Scheduler | None) -> str:
+def why_unknown(pod: Pod, scheduler: Scheduler | None) -> str:
+    """Return why it cannot be said where a pod goes, by its scheduler. Empty if it can."""
     if scheduler is None:
         return f"its scheduler {pod.scheduler_name or DEFAULT_SCHEDULER} has no known profile"
+    if pod.in_scheduling_group:
+        return "kube-scheduler places it with the other pods of its group"
     return "it claims devices" if pod.claims_resources else ""
 
 

@@ -8,8 +8,11 @@ Most nodes need no simulation. A pod without rules about other nodes surely has 
 nodes than there are pods that move, as each of these takes room on one node. Of a node that is simulated, orders are
 tried until one has places for all its pods and another has not, or until a pod is found that no order can help.
 
+A pod that must not be disrupted keeps its node even if it needs no other place, such as a DaemonSet's.
+
 Source: kubernetes/autoscaler cluster-autoscaler/simulator/drainability/rules (bare pods, local storage, safe-to-evict,
-budgets) and --expendable-pods-priority-cutoff; sigs.k8s.io/karpenter pkg/controllers/disruption (do-not-disrupt).
+budgets) and --expendable-pods-priority-cutoff; sigs.k8s.io/karpenter pkg/controllers/state/statenode.go
+(ValidatePodsDisruptable: do-not-disrupt).
 """
 
 from collections import Counter
@@ -26,14 +29,14 @@ from core.mirror.work import WorkLimitError
 from core.objects.node import HOSTNAME
 from core.objects.pod import Pod
 from core.scheduling_cycle import filter_nodes
-from core.simulation.drain import TWO_BUDGETS, covering_budgets
+from core.simulation.drain import TWO_BUDGETS, covering_budgets, goes_unready, spare_of
 from core.simulation.facts import Facts, Leaving, bring_claims, leave, new_uid
 from core.simulation.kinds import alike
 from core.simulation.loss import any_images, states_of
 from core.simulation.lost_nodes import NodeState, cordoned, known, lose
 from core.simulation.moves import Basis, Rejected, rejected, run_orders
 from core.simulation.orders import FIRST, Chance, arrival
-from core.simulation.placing import Outcome, Steps, finished, is_spread, may_be_helped, scheduler_of
+from core.simulation.placing import Outcome, Steps, finished, is_spread, may_be_helped, scheduler_of, why_unknown
 
 EXPENDABLE: Final = -10
 """Pods of a lower priority need no other place (Cluster Autoscaler's default)."""
@@ -165,7 +168,7 @@ class _Each:
     def _takes_room_alone(self, pod: Pod) -> bool:
         """Return whether pods that are placed elsewhere can take no node from this one but their own."""
         affinity, scheduler = pod.affinity, scheduler_of(self._basis.schedulers, pod)
-        if pod.volumes or pod.claims_resources or scheduler is None or is_spread(pod, scheduler.profile):
+        if scheduler is None or why_unknown(pod, scheduler) or pod.volumes or is_spread(pod, scheduler.profile):
             return False
         if any(term.topology_key != HOSTNAME for term in affinity.required_anti_affinity):
             return False
@@ -249,9 +252,10 @@ def movers_of(basis: Basis, pods: Sequence[Pod], charged: Counter[str]) -> _Move
     movers: list[Pod] = []
     basis.facts.prepare(pods)
     for pod in pods:
-        if belongs_to_node(pod) or pod.priority < EXPENDABLE or pod.terminating:
+        needs_no_place = belongs_to_node(pod) or pod.priority < EXPENDABLE
+        if pod.terminating or (needs_no_place and not basis.facts.of_pod(pod).do_not_disrupt):
             continue
-        why = _why_it_stays(basis.facts, pod) or _budget_in_the_way(basis.mirror, pod, charged)
+        why = _why_it_stays(basis.facts, pod) or _budget_in_the_way(basis, pod, charged)
         if why:
             return _Movers(movers, pod, why)
         movers.append(pod)
@@ -272,11 +276,14 @@ def _why_it_stays(facts: Facts, pod: Pod) -> str:
     return again.denied
 
 
-def _budget_in_the_way(mirror: ClusterMirror, pod: Pod, charged: Counter[str]) -> str:
-    covering = covering_budgets(mirror, pod)
+def _budget_in_the_way(basis: Basis, pod: Pod, charged: Counter[str]) -> str:
+    facts, about = basis.facts, basis.facts.of_pod(pod)
+    covering = covering_budgets(basis.mirror, pod) if about.has_started else []
     if len(covering) > 1:
         return TWO_BUDGETS
     for budget in covering:
+        if goes_unready(about, facts.of_budget(budget), spare_of(facts, budget)):
+            continue
         charged[budget.full_name] += 1
         if charged[budget.full_name] > budget.disruptions_allowed:
             return f"{BUDGET}: {budget.full_name}"

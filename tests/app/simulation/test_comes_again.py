@@ -8,7 +8,7 @@ import pytest
 
 from app.objects.decode_node import decode_pod_disruption_budget
 from app.objects.decode_pod import decode_pod
-from app.simulation.comes_again import ClusterFacts, Created
+from app.simulation.comes_again import NO_RETRY, ClusterFacts, Created
 from app.simulation.raw_objects import RawObjects
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -268,6 +268,26 @@ def test_a_pod_of_an_indexed_job_keeps_its_index() -> None:
     job = {"kind": "Job", "apiVersion": "batch/v1", "metadata": metadata}
     job["spec"] = {"completionMode": "Indexed", "template": template()}
     assert made(again(pod, job)).labels["batch.kubernetes.io/job-completion-index"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("spec", "failed", "is_last"),
+    [
+        ({"backoffLimit": 0}, None, True),
+        ({"backoffLimit": 2}, 1, False),
+        ({"backoffLimit": 2}, 2, True),
+        ({}, 5, False),
+        ({}, 6, True),
+        ({"backoffLimit": 0, "podFailurePolicy": {"rules": [{"action": "Ignore"}]}}, None, False),
+        ({"backoffLimit": 0, "backoffLimitPerIndex": 1}, None, False),
+    ],
+)
+def test_a_job_without_a_retry_left_makes_no_other_pod(spec: Object, failed: int | None, *, is_last: bool) -> None:
+    metadata = {"name": "work", "namespace": "default", "uid": "j"}
+    status = {} if failed is None else {"failed": failed}
+    of = {"template": template(), **spec}
+    job = {"kind": "Job", "apiVersion": "batch/v1", "metadata": metadata, "spec": of, "status": status}
+    assert (again(running("work-x", "Job", "work"), job).again == NO_RETRY) is is_last
 
 
 def test_pods_of_an_owner_share_what_its_template_makes() -> None:

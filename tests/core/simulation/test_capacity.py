@@ -73,6 +73,11 @@ def test_pending_pods_come_first_and_those_without_a_place_are_named() -> None:
     assert more(mirror, []).pending_placed == 1
 
 
+def test_a_pending_pod_that_is_being_deleted_takes_no_place() -> None:
+    found = more(mirror_of(node("n1"), replica("gone").terminating()), [template()])
+    assert (found.pending_placed, found.pending_unplaced, found.placed) == (0, [], 2)
+
+
 def test_a_pending_pod_that_a_replica_helps_comes_before_the_next_replica() -> None:
     """kube-scheduler tries it when a pod comes that it must be near, or that evens out its spread."""
     near = replica("a", "a").required_affinity(term(ZONE, labelled(app="new")))

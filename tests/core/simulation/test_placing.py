@@ -104,9 +104,13 @@ def test_a_pod_that_is_tried_again_in_vain_keeps_what_was_said_of_it() -> None:
 def test_what_no_scheduler_is_known_for_or_none_tries_is_left_alone() -> None:
     mirror = mirror_of(node("n1"))
     devices = replace(pod_of(make_pod("d")), resource_claims=(PodResourceClaim("r", "c"),))
-    outcomes = placed(mirror, make_pod("o").scheduler("other"), make_pod("g").gated("wait"), devices, make_pod("p"))
-    assert nodes_of(outcomes) == ["unknown", "gated", "unknown", "n1"]
-    assert [each.why for each in outcomes] == ["its scheduler other has no known profile", "", "it claims devices", ""]
+    member = make_pod("m").in_scheduling_group("g")
+    others = make_pod("o").scheduler("other"), make_pod("g").gated("wait"), devices, member
+    outcomes = placed(mirror, *others, make_pod("p"))
+    assert nodes_of(outcomes) == ["unknown", "gated", "unknown", "unknown", "n1"]
+    together = "kube-scheduler places it with the other pods of its group"
+    whys = ["its scheduler other has no known profile", "", "it claims devices", together, ""]
+    assert [each.why for each in outcomes] == whys
 
 
 def test_a_pod_that_takes_too_much_work_is_not_judged() -> None:

@@ -16,7 +16,7 @@ from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.simulation import removal
 from core.simulation.drain import TWO_BUDGETS
-from core.simulation.facts import UNMANAGED, PodFacts, leave
+from core.simulation.facts import UNMANAGED, BudgetFacts, PodFacts, leave
 from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis
 from core.simulation.orders import Chance, arrival
@@ -93,6 +93,28 @@ def test_pods_that_need_no_place_are_left_out() -> None:
     assert [(each.can_go, each.pods) for each in found] == [(True, 0)]
 
 
+def test_a_pod_that_needs_no_place_may_still_forbid_that_its_node_goes() -> None:
+    """Karpenter's do-not-disrupt holds for DaemonSets, too (statenode.go, ValidatePodsDisruptable)."""
+    marked = Known({"p": PodFacts(do_not_disrupt=True)})
+    pods = make_pod("p").owned_by("DaemonSet", "d", "d"), replica("p").priority(-20), replica("p").terminating()
+    clusters = [mirror_of(node("n1"), node("n2"), each.on("n1")) for each in pods]
+    stays = (False, "default/p", DO_NOT_DISRUPT)
+    assert [why(each, marked) for each in clusters] == [stays, stays, (True, "", "")]
+    assert [why(each)[0] for each in clusters] == [True] * 3
+
+
+def test_a_budget_keeps_no_pod_whose_eviction_takes_nothing_from_it() -> None:
+    mirror = mirror_of(node("n1"), node("n2"), replica("r").on("n1"))
+    selector = parse_selector({"app": "web"}, ())
+    mirror.apply(ClusterEvent("Add", PodDisruptionBudget(namespace="default", name="one", selector=selector)))
+    unready, pending = {"r": PodFacts(is_ready=False)}, {"r": PodFacts(is_ready=False, has_started=False)}
+    assert why(mirror, Known(unready, BudgetFacts(lacks=1)))[0] is False
+    assert why(mirror, Known(unready, BudgetFacts(lacks=1, always_allows_unhealthy=True))) == (True, "", "")
+    assert why(mirror, Known(unready, BudgetFacts())) == (True, "", "")
+    assert why(mirror, Known(pending, BudgetFacts(lacks=1))) == (True, "", "")
+    assert why(mirror, Known({}, BudgetFacts(always_allows_unhealthy=True)))[0] is False
+
+
 def test_a_pod_that_tolerates_the_cordon_does_not_come_back() -> None:
     pod = replica("r").toleration(operator="Exists").node_selector({HOSTNAME: "n1"}).on("n1")
     (found,) = removed(mirror_of(node("n1"), node("n2"), pod), "n1").nodes
@@ -131,6 +153,13 @@ def test_budgets_count_over_all_nodes_that_go_together() -> None:
     budget = PodDisruptionBudget(namespace="default", name="one", selector=selector, disruptions_allowed=1)
     mirror.apply(ClusterEvent("Add", budget))
     assert list(removed(mirror, most=9).together) == ["n1"]
+
+
+def test_it_is_not_known_whether_a_node_goes_whose_pod_is_placed_with_others() -> None:
+    mirror = mirror_of(*(node(f"n{number}") for number in range(9)), replica("r").in_scheduling_group("g").on("n1"))
+    (found,) = removed(mirror, "n1").nodes
+    assert found.rejected is not None
+    assert (found.goes, found.rejected.fate) == (Chance.NEVER, Fate.UNKNOWN)
 
 
 def test_pods_that_are_attracted_to_each_other_need_one_zone_for_all_of_them() -> None:

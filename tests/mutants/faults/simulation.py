@@ -217,6 +217,20 @@ FAULTS: Final = (
         new="not self._count(over.pod)",
     ),
     Fault(
+        id="deleted-pod-takes-a-place",
+        breaks="A pending pod that is being deleted takes the place of a replica.",
+        old="pending = (each for each in self._mirror.pending if not each.terminating)",
+        new="pending = iter(self._mirror.pending)",
+        tests=("core/simulation/test_capacity.py",),
+    ),
+    Fault(
+        id="job-without-retries-goes-on",
+        breaks="A pod of a Job comes again though the Job fails with it.",
+        old="return failed >= limit and not (",
+        new="return failed > limit and not (",
+        tests=("app/simulation/test_comes_again.py",),
+    ),
+    Fault(
         id="default-spread-is-no-rule",
         breaks="A node goes though the default constraints of a profile leave its pods without a place.",
         old="    return profile.spreads_all\n",
