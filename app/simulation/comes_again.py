@@ -37,6 +37,7 @@ _JOB: Final = "Job"
 _RETRIES: Final = 6
 """spec.backoffLimit, if it is not set."""
 NO_RETRY: Final = "its Job fails: a pod that goes counts as failed, and spec.backoffLimit allows no more"
+OF_GROUP: Final = "placed one by one, though all or none of its group's members get places"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
@@ -126,8 +127,9 @@ class ClusterFacts:
             made = self._of_template(pod)
             if _suits_all(made.again):
                 self._take(pod, made)
-        if made.uncertainty:
-            self._add_uncertainty(pod, made.uncertainty)
+        uncertainty = "; ".join(filter(None, (made.uncertainty, OF_GROUP if pod.group is not None else "")))
+        if uncertainty:
+            self._add_uncertainty(pod, uncertainty)
         return made.again
 
     def _is_last_try(self, job: str) -> bool:

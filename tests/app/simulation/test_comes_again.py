@@ -8,10 +8,11 @@ import pytest
 
 from app.objects.decode_node import decode_pod_disruption_budget
 from app.objects.decode_pod import decode_pod
-from app.simulation.comes_again import NO_RETRY, ClusterFacts, Created
+from app.simulation.comes_again import NO_RETRY, OF_GROUP, ClusterFacts, Created
 from app.simulation.raw_objects import RawObjects
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.objects.groups import GROUP_LABEL
 from core.objects.node import Node
 from core.objects.pod import Pod, PodClaim
 from core.simulation.facts import OF_NODE, REPLACED, UNMANAGED, Again, BudgetFacts, PodFacts
@@ -91,6 +92,12 @@ def test_it_is_of_the_deployments_template_and_not_as_the_running_pod() -> None:
     found = again(running(), deployment())
     assert (made(found).requests, found.uncertainty) == ({"cpu": 2000}, "")
     assert (made(found).name, made(found).uid, made(found).node_name) == ("web-1a-x", "supposed/u-1", "")
+
+
+def test_that_a_member_of_a_group_is_placed_by_itself_is_said() -> None:
+    member = running().label(GROUP_LABEL, "train")
+    assert again(member, deployment()).uncertainty == OF_GROUP
+    assert again(member).uncertainty == f"as the running pod, no Deployment is at hand; {OF_GROUP}"
 
 
 class Server:
