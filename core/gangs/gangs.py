@@ -6,10 +6,11 @@ decision, and no TTL ends the assumption. A reservation ends in one of these way
 - A request comes for the member. The member is decided for that node, and its assumption becomes an ordinary one.
 - A request comes for the member, and its node no longer fits. Then the whole gang is placed anew, or not at all.
 - The reservation is older than the timeout of the group.
-- So many members are deleted that the group cannot reach its minimum, or the minimum drops below the reserved members.
+- The member terminates or is deleted, or so many do that the group cannot reach its minimum.
+- The minimum drops below the reserved members.
 - The replica stops deciding.
 
-A member counts as scheduled if it is decided for, or bound and not terminating. Once the minimum is scheduled, any
+A member counts as scheduled if it is decided for or bound, and not terminating. Once the minimum is scheduled, any
 other member is decided for as an ordinary pod. A group with a scheduled member has *started*: it no longer waits for
 absent members. It comes before all groups that have not started, because its running members wait for the rest.
 
@@ -183,11 +184,23 @@ class Gangs:
         `nodes` are the nodes to choose from; None means all. Raises WorkLimitError as a decision does.
         """
         groups = self._mirror.groups
-        if pod.uid not in groups.key_of:
-            groups.see(pod, deleted=False)  # the request was faster than the watch
-        group = groups.get(groups.key_of.get(pod.uid, ""))
+        if pod.uid in groups.key_of:
+            return self._response(pod, now, nodes)
+        groups.see(pod, deleted=False)  # the request was faster than the watch
+        response: GangResponse = None
+        try:
+            response = self._response(pod, now, nodes)
+        finally:
+            if not isinstance(response, Placed):
+                groups.see(pod, deleted=True)  # no event would end it if the watch never showed the pod
+        return response
+
+    def _response(self, pod: Pod, now: float, nodes: NodeBatch | None) -> GangResponse:
+        group = self._mirror.groups.get(self._mirror.groups.key_of.get(pod.uid, ""))
         if group is None:
             return None
+        if group.members[pod.uid].terminating:  # no API server binds it any more
+            return Rejected(f"group {group.key}: {pod.full_name} is being deleted")
         unit = self._unit(group)
         unit.requested_at = now if unit.requested_at is None else unit.requested_at
         node = unit.reserved.get(pod.uid)
@@ -351,7 +364,8 @@ class Gangs:
         """After members or the rule changed, release the reservations that are no longer needed."""
         unit.version = unit.group.version
         for uid in tuple(unit.reserved):
-            if uid not in unit.group.members or not self._mirror.is_assumed(uid):  # deleted, bound or moved
+            member = unit.group.members.get(uid)
+            if member is None or member.terminating or not self._mirror.is_assumed(uid):  # deleted, bound or moved
                 self._give_back(unit, uid)
         rule, scheduled = self._rule(unit.group), self._tally(unit).scheduled
         excess = scheduled + len(unit.reserved) - rule.minimum

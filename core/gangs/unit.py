@@ -75,8 +75,8 @@ class Unit:
 
     def nodes(self, mirror: ClusterMirror) -> frozenset[str]:
         """Return the nodes of members that are bound, decided for or reserved, and are not terminating."""
-        stored = (mirror.get_pod(uid) for uid in self.group.members)
-        return frozenset(pod.node_name for pod in stored if pod is not None and not pod.terminating)
+        stored = (mirror.get_pod(uid) for uid, member in self.group.members.items() if not member.terminating)
+        return frozenset(pod.node_name for pod in stored if pod is not None)
 
 
 class Tally(NamedTuple):
@@ -85,7 +85,7 @@ class Tally(NamedTuple):
     bound: int
     """Without terminating members."""
     assumed: int
-    """Decided for. Members with only a reservation are not included."""
+    """Decided for, without terminating members. Members with only a reservation are not included."""
     pending: Sequence[Pod]
     """Members that can be placed, in the order of placement."""
     excluded: int
@@ -106,17 +106,18 @@ def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool]) ->
     for uid, pod in unit.group.members.items():
         if uid in unit.reserved:
             continue
-        if pod.node_name and not pod.terminating:
+        if pod.terminating:  # no API server binds it any more, although it may be assumed
+            terminating += 1
+        elif pod.node_name:
             bound += 1
         elif mirror.is_assumed(uid):
             assumed += 1
-        elif uid in mirror.pending and not pod.terminating and not pod.waiting.gates and eligible(pod):
+        elif uid in mirror.pending and not pod.waiting.gates and eligible(pod):
             pending.append(pod)
         else:
             excluded += 1
-            terminating += pod.terminating
     pending.sort(key=lambda pod: (-pod.priority, pod.waiting.created, pod.name))
-    return Tally(bound, assumed, pending, excluded, terminating)
+    return Tally(bound, assumed, pending, excluded + terminating, terminating)
 
 
 def to_place(rule: Rule, counts: Tally, reserved: int, incoming: Pod | None = None) -> tuple[Sequence[Pod], int]:

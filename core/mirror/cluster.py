@@ -222,6 +222,8 @@ class ClusterMirror:
         expired = self._assumed.take_overdue(now, lambda assumed: assumed.uid in nominated_for(assumed.node_name))
         for pod in expired:
             self._placement.remove_pod(pod)
+            if pod.uid not in self.pending:  # only a request has shown it, so no event would end its membership
+                self.groups.see(pod, deleted=True)
         return expired
 
     # The present pods and objects.

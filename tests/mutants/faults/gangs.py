@@ -15,6 +15,20 @@ FAULTS: Final = (
         tests=("core/gangs/test_gangs.py",),
     ),
     Fault(
+        id="a-terminating-member-keeps-its-reservation",
+        breaks="A gang runs in part, because a member that is being deleted counts for the minimum.",
+        old="            if member is None or member.terminating or",
+        new="            if member is None or",
+        tests=("core/gangs/test_gone_members.py",),
+    ),
+    Fault(
+        id="a-member-of-a-request-stays",
+        breaks="A member that the watch never shows stays in its gang for ever.",
+        old="            if not isinstance(response, Placed):\n",
+        new="            if response is None:\n",
+        tests=("core/gangs/test_gone_members.py",),
+    ),
+    Fault(
         id="a-volume-for-two-members",
         breaks="Two members of a gang are given the same volume.",
         old="    return place_on(mirror, fork, profile, pod, found).node_name",

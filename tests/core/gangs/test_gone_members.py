@@ -1,0 +1,66 @@
+"""Members that terminate, or that only a request has shown, count for no gang."""
+
+from tests.core.gangs.gang_setting import GangSetting, member, node
+
+A, B, C, D = (member(name, 3) for name in "abcd")
+
+
+def setting_of_two() -> GangSetting:
+    setting = GangSetting(node("n0"), node("n1"))
+    setting.see(A, B, C)
+    return setting
+
+
+def test_a_reserved_place_ends_when_its_member_terminates() -> None:
+    """A pod of a Job terminates until the Job controller has removed its finalizer, also without a node."""
+    setting = setting_of_two()
+    setting.ask(A)
+    setting.see(B.terminating())
+    setting.gangs.begin(0.0)
+    assert setting.assumed() == {"a", "c"}
+
+
+def test_nothing_is_held_when_a_member_of_a_gang_without_a_request_terminates() -> None:
+    setting = GangSetting(node("n0", 1))
+    setting.see(A, B, C)
+    setting.ask(A)
+    setting.see_node("n1", 2)
+    setting.work(0.3)
+    assert setting.assumed() == {"a", "b", "c"}
+    setting.see(B.terminating())
+    setting.gangs.begin(setting.now)
+    assert not setting.assumed()
+
+
+def test_a_member_that_terminates_before_it_is_bound_does_not_count() -> None:
+    setting = setting_of_two()
+    setting.ask(A)
+    setting.see(A.terminating())
+    setting.gangs.begin(0.0)
+    assert setting.assumed() == {"a"}
+    status = setting.status()
+    assert (status.assumed, status.terminating, status.reserved) == (0, 1, 0)
+    assert "waits for 1 more member of 3" in setting.ask(B)
+
+
+def test_a_request_for_a_member_that_terminates_places_nobody() -> None:
+    setting = setting_of_two()
+    setting.see(C.terminating())
+    assert setting.ask(C) == "group default/train: default/c is being deleted"
+    assert not setting.assumed()
+
+
+def test_a_member_that_only_a_rejected_request_has_shown_leaves_nothing() -> None:
+    setting = GangSetting(node("n0"), node("n1"))
+    assert "waits for 8 more members of 9" in setting.ask(member("ghost", 9))
+    assert not len(setting.mirror.groups)
+    setting.see(A, B, C)
+    assert setting.ask(A).startswith("on ")
+
+
+def test_a_member_that_only_a_request_has_shown_is_forgotten_with_its_assumption() -> None:
+    setting = GangSetting(node("n0"), node("n1"))
+    setting.see(A, B)
+    assert setting.ask(C).startswith("on ")
+    assert [pod.name for pod in setting.mirror.expire(50.0)] == ["c"]
+    assert setting.status().members == 2
