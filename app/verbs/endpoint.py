@@ -108,7 +108,7 @@ class VerbEndpoint:
         request.arrived = admission.clock()
         turn = admission.enter(began) if is_buffered else admission.shed_now(Shed.BYTES)
         if turn is None:
-            turn = await admission.wait(began, lambda: _has_left(receive))
+            turn = await admission.wait(began, request.has_left)
         if turn is None:
             return None
         request.waited = turn.waited
@@ -119,9 +119,10 @@ class VerbEndpoint:
         return await headers
 
     async def _send(
-        self, request: Request, headers: Headers | Awaitable[Headers | None], _: Scope, __: Receive, send: Send
+        self, request: Request, headers: Headers | Awaitable[Headers | None], _: Scope, receive: Receive, send: Send
     ) -> None:
         """Send the response, and end the request."""
+        request.has_left = partial(_has_left, receive)
         try:
             found = headers if isinstance(headers, list) else await headers
             if found is not None:

@@ -93,6 +93,9 @@ class Patient:
 
     A request with effects for an unknown pod waits until the watch shows the pod. After some milliseconds the pod is
     read from the API server. A dry run gets no effects, is evaluated once, and reads nothing.
+
+    After a wait nothing follows from a request whose client has left. Its scheduler goes on, and may have had a newer
+    decision for the pod, which is being bound.
     """
 
     def __init__(
@@ -121,12 +124,16 @@ class Patient:
         effects = self._effects
         for number, pause in enumerate(_RETRY_DELAYS):
             await _pause(pause, response.unknown_pod, effects.lookup)
+            if request.has_left():
+                return response
             response = self._evaluate(request, effects)
             unknown = response.unknown_pod
             if unknown is not None and number >= _LOOKS_BEFORE_ASKING:
                 problem = await effects.lookup.ask(unknown)
                 if problem:
                     return self._unread(unknown, problem, effects)
+                if request.has_left():
+                    return response
                 response = self._evaluate(request, effects)
             if not response.retryable and response.unknown_pod is None:
                 return response

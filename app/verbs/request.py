@@ -1,7 +1,7 @@
 """A request to a verb, its response, the data of both for metrics and logs, and the pods of recent requests."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -143,6 +143,8 @@ class Request(msgspec.Struct, gc=False):
     """Whether the mirror was neither stale nor incomplete when the request had its turn."""
     stale: str = ""
     """Why the mirror was stale, if there was a result nevertheless. Else empty."""
+    has_left: Callable[[], bool] = lambda: False
+    """Returns whether the client has disconnected, once its response has to wait. Before that, nobody knows."""
     response: VerbResponse = _NO_RESPONSE
     seconds: float = 0.0
     """Seconds from the complete request to the response, with the time in the queue."""

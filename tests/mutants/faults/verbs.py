@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="decision-for-a-client-that-left",
+        breaks="A request that its scheduler has given up replaces the decision of the next attempt.",
+        old="        request.has_left = partial(_has_left, receive)\n",
+        new="",
+        tests=("deciding/test_clients_that_left.py",),
+    ),
+    Fault(
         id="resized-pod-in-its-own-way",
         breaks="Where all nodes that fit are answered, a pod that is resized or bound needs room beside itself.",
         old="        with set_apart(self._mirror, pod) as apart:\n            return self._filtered(",
