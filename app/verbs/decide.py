@@ -242,7 +242,15 @@ class Decider:
         if problem or rejection:
             outcome = VerbOutcome.REJECTED if problem else VerbOutcome.NOT_LEADING
             return _error(problem or rejection, pod, effects, outcome)
-        request = _Attempt(args, pod, lasting, nominated, cached, effects, effects.begin_decision(pod))
+        return self._counted(effects, _Attempt(args, pod, lasting, nominated, cached, effects))
+
+    def _counted(self, effects: Effects, request: _Attempt) -> VerbResponse:
+        """Respond for a pending pod, which counts on its node from then on."""
+        pod, decision = request.pod, effects.begin_decision(request.pod)
+        if isinstance(decision, str):
+            where = f"is bound to {decision}, or is being bound there, but not in the watch yet"
+            return _error(f"pod {pod.full_name} {where}", pod, effects)
+        request = replace(request, decision=decision)
         if effects.gangs is not None and pod.group is not None:
             response = self._decided_in_gang(effects, effects.gangs, request)
             if response is not None:

@@ -435,11 +435,12 @@ class Effects:
             for unit, problem in self.gangs.take_packing_problems().items():
                 log.warning("group %s is placed as spread: %s", unit, problem)
 
-    def begin_decision(self, pod: Pod) -> Decision:
+    def begin_decision(self, pod: Pod) -> Decision | str:
         """End the assumption of an earlier decision for a pod, which failed. Return the outcome of a decision now.
 
         A reserved place of a gang is no decision yet. Each cycle of a scheduling group has a request for a member, so a
-        second request is no sign of a failure.
+        second request is no sign of a failure. It is none either for a pod that `bind` is binding or has bound: then
+        the node that keeps it is returned.
         """
         if self.gangs is not None:
             self.gangs.begin(self.clock())
@@ -447,6 +448,9 @@ class Effects:
                 self.gangs.leave(pod.uid)
         if not self._mirror.is_assumed(pod.uid) or (self.gangs is not None and self.gangs.has_reserved(pod.uid)):
             return Decision.ASSUMED
+        assumed = self._mirror.assumed[pod.uid]
+        if assumed.is_reported:
+            return assumed.pod.node_name
         self._mirror.forget(pod.uid)
         return Decision.ASSUMED if pod.in_scheduling_group else Decision.REPLACED
 

@@ -215,11 +215,15 @@ class ClusterMirror:
         """Remove the Assumed pods whose binding was finished longer ago than the TTL, and return them.
 
         A pod that is still nominated for its node stays: kube-scheduler nominates a pod while its binding waits
-        (NominatedNodeNameForExpectation, from 1.35 on). The call is cheap while no pod can be due, so the caller may
-        call it at any rate.
+        (NominatedNodeNameForExpectation, from 1.35 on). Unless it terminates: no API server binds it any more. The call
+        is cheap while no pod can be due, so the caller may call it at any rate.
         """
-        nominated_for = self.pending.nominated_for
-        expired = self._assumed.take_overdue(now, lambda assumed: assumed.uid in nominated_for(assumed.node_name))
+
+        def is_nominated(assumed: Pod) -> bool:
+            pod = self.pending.nominated_for(assumed.node_name).get(assumed.uid)
+            return pod is not None and not pod.terminating
+
+        expired = self._assumed.take_overdue(now, is_nominated)
         for pod in expired:
             self._placement.remove_pod(pod)
             if pod.uid not in self.pending:  # only a request has shown it, so no event would end its membership

@@ -330,6 +330,8 @@ class AssumedPod(msgspec.Struct, frozen=True, gc=False):
     assumed_at: float
     deadline: float | None = None
     """The pod expires after this time. None while its binding is not finished: then the pod never expires."""
+    is_reported: bool = True
+    """Whether the end of its binding is reported: it is being bound or, since `finish_binding`, mostly is bound."""
 
 
 class AssumedPods:
@@ -348,13 +350,14 @@ class AssumedPods:
 
     def add(self, pod: Pod, now: float, wait: float | None = None) -> None:
         """Add a pod whose binding begins, or is reported by nobody: then `wait` is as in `finish_binding`."""
-        self.by_uid[pod.uid] = AssumedPod(pod, now, None if wait is None else self._deadline(now, wait))
+        deadline = None if wait is None else self._deadline(now, wait)
+        self.by_uid[pod.uid] = AssumedPod(pod, now, deadline, wait is None)
 
     def finish_binding(self, uid: str, now: float, *, wait: float = 0.0) -> None:
         """Set a pod's deadline to `now` plus the TTL, or plus `wait` if that is more. A pod not assumed is ignored."""
         known = self.by_uid.get(uid)
         if known is not None:
-            self.by_uid[uid] = AssumedPod(known.pod, known.assumed_at, self._deadline(now, wait))
+            self.by_uid[uid] = replace(known, deadline=self._deadline(now, wait))
 
     def _deadline(self, now: float, wait: float) -> float | None:
         if not self._ttl:
@@ -386,6 +389,6 @@ class AssumedPods:
             del self.by_uid[pod.uid]
         for uid in renewed:
             earliest = min(earliest, now + _RENEWED)
-            self.by_uid[uid] = msgspec.structs.replace(self.by_uid[uid], deadline=now + _RENEWED)
+            self.by_uid[uid] = replace(self.by_uid[uid], deadline=now + _RENEWED)
         self._earliest = earliest
         return overdue

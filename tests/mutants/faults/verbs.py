@@ -34,6 +34,13 @@ FAULTS: Final = (
         tests=("binding/test_binding.py",),
     ),
     Fault(
+        id="binding-replaced-by-a-decision",
+        breaks="A decision for a pod that is being bound gives its place away.",
+        old="        if assumed.is_reported:\n            return assumed.pod.node_name\n",
+        new="",
+        tests=("binding/test_binding.py",),
+    ),
+    Fault(
         id="place-of-a-pod-that-left-its-gang",
         breaks="A pod that has left its group keeps the place that the gang reserved, and filter ends with an error.",
         old="            if pod.group is None:\n                self.gangs.leave(pod.uid)\n",

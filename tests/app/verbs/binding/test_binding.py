@@ -237,6 +237,26 @@ async def test_a_binding_goes_on_when_its_caller_goes_away(server: FakeApiServer
         await until(lambda: scheduler.is_added(pod, "n1"))
 
 
+@scenario()
+async def test_a_decision_replaces_no_binding_that_is_posted_or_done(server: FakeApiServer) -> None:
+    """The scheduler has started anew, or has given up the call. The place must not be given away."""
+    nodes = [node.allocatable(pods=10) for node in (N1, N2)]
+    async with scheduling(server, *nodes, decide="listed-nodes", profile="full") as scheduler:
+        pod = await scheduler.pending(loner("first"))
+        scheduler.stall_watch()
+        stall = Stall(before_head=True)
+        server.faults.add(stall, None, "bind")
+        binding = asyncio.create_task(scheduler.decide(pod, "n1"))
+        await server.until(lambda: "bind" in scheduler.requested())
+        for other in ("second", "third"):
+            error = (await scheduler.ask("filter", pod, "n1", "n2")).json()["Error"]
+            assert error == "pod default/first is bound to n1, or is being bound there, but not in the watch yet"
+            assert await scheduler.filter(scheduler.create(loner(other)), "n1") == []
+            stall.release()
+            await asyncio.wait([binding])
+        assert binding.result() == ""
+
+
 # A pod that is not the one that was decided.
 
 

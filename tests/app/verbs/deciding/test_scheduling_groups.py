@@ -245,6 +245,17 @@ def test_a_place_outlives_its_deadline_while_the_pod_is_nominated_there() -> Non
     assert [pod.name for pod in made.mirror.expire(LONGEST_WAIT + 20.0)] == ["m"]
 
 
+def test_a_place_outlives_no_deadline_once_its_pod_is_deleted_though_a_finalizer_keeps_the_pod() -> None:
+    """No API server binds it, and no scheduler asks about it again or takes the nomination away."""
+    made = setting(cycles=False)
+    response(made, member("m"), "n0")
+    deleted = member("m", nominated="n0")
+    deleted["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/keep"]}
+    made.tell_object(deleted)
+    assert made.mirror.expire(LONGEST_WAIT) == []
+    assert [pod.name for pod in made.mirror.expire(LONGEST_WAIT + 1.0)] == ["m"]
+
+
 def test_the_condition_of_a_member_ends_no_place() -> None:
     """It is not written again if it is unchanged, and an earlier one may come late."""
     made = setting(cycles=False)
