@@ -86,6 +86,8 @@ class Evaluator:
 
     def _nodes_to_look_at(self, pod: Pod, names: Sequence[str]) -> list[str] | EvictionResult:
         """Return the nodes where preemption might help, or why the pod needs no preemption or may not preempt."""
+        if self._mirror.is_mirrored(pod.uid):  # it has a node by now, on which it may not fit a second time
+            return EvictionResult.FITS
         verdicts = filter_nodes(self._profile, FreshEvaluation(self._mirror, pod), self._mirror.batch(names))
         if not verdicts.codes.all():
             return EvictionResult.FITS

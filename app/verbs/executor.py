@@ -186,7 +186,7 @@ class EvictionResult(Enum):
     PREEMPTED = "preempted"
     """The victims were deleted, and the node is nominated."""
     FITS = "fits"
-    """The pod now fits on one of the nodes."""
+    """The pod now fits on one of the nodes, or has got one."""
     WAITS = "waits"
     """The pod waits for victims, of its own or another preemption, that still terminate."""
     NEVER = "never"

@@ -94,6 +94,21 @@ def test_a_pod_that_fits_meanwhile_preempts_nobody() -> None:
     assert planned(mirror, meanwhile=others_come_and_go(mirror, ("Delete", web("n7", 3)))) is EvictionResult.FITS
 
 
+@pytest.mark.parametrize("decided_here", [True, False], ids=["decided-here", "bound-by-another"])
+def test_a_pod_that_got_a_node_meanwhile_preempts_nobody(*, decided_here: bool) -> None:
+    mirror = cluster(*[3] * 20)
+    pod = POD.label("app", "web")  # which fits there no second time
+
+    def got_a_node() -> None:
+        tell(mirror, "Delete", web("n7", 3))
+        if decided_here:
+            mirror.assume(pod_of(pod), "n7", 0.0)
+        else:
+            tell(mirror, "Add", pod.on("n7"))
+
+    assert planned(mirror, pod=pod, meanwhile=got_a_node) is EvictionResult.FITS
+
+
 def test_instead_of_a_node_that_has_become_hopeless_meanwhile_the_next_best_is_planned() -> None:
     mirror = cluster(1, 3, 2, *[3] * 20)
     higher = web("n0", 20).uid("another")
