@@ -108,7 +108,7 @@ FAULTS: Final = (
     Fault(
         id="a-nominated-place-expires",
         breaks="A pod whose binding waits for its volume no longer counts.",
-        old="self._assumed.take_overdue(now, lambda assumed: assumed.uid in nominated_for(assumed.node_name))",
+        old="self._assumed.take_overdue(now, is_nominated)",
         new="self._assumed.take_overdue(now)",
         tests=_DECISIONS,
     ),
