@@ -6,7 +6,8 @@ Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (
     evict the victims        one after the other: each is marked, and then deleted. The first failure ends the
                              preemption, so that no further pod is evicted
     clear lower nominations  of pods with lower priority that are nominated for the node and may no longer fit there.
-                             kube-scheduler then retries them sooner, and they may preempt elsewhere
+                             kube-scheduler then retries them sooner, and they may preempt elsewhere. Not of assumed
+                             pods, which upstream's nominator does not have either (schedule_one.go, assume)
     write Events             one for each victim
 
 The last two steps are best effort: a failure is logged, and the preemption still counts as a success.
@@ -33,7 +34,7 @@ from app.process.logs import one_line
 from app.verbs.pods import ReadRate, TooManyReadsError
 from app.verbs.wire_in import decode_incoming_pod
 from core.mirror.cluster import ClusterMirror
-from core.mirror.pending_pods import UNSEEN, PendingPods
+from core.mirror.pending_pods import UNSEEN
 from core.objects.pod import Pod
 
 log = logging.getLogger(__name__)
@@ -285,13 +286,13 @@ class Executor:
     """Writes a plan to the API server. Raises EvictionError if the nomination fails. Then no pod was evicted."""
 
     def __init__(
-        self, api: EvictionApi, preemptions: Preemptions, pending: PendingPods, may_evict: Callable[[], bool]
+        self, api: EvictionApi, preemptions: Preemptions, mirror: ClusterMirror, may_evict: Callable[[], bool]
     ) -> None:
-        """Record preemptions in `preemptions`. `pending` has the nominated pods. Evict only while `may_evict`."""
+        """Record preemptions in `preemptions`. `mirror` has the nominated pods. Evict only while `may_evict`."""
         self.api = api
         self.may_evict = may_evict
         self._preemptions = preemptions
-        self._pending = pending
+        self._mirror = mirror
         self._host = socket.gethostname()
 
     async def carry_out(self, pod: Pod, plan: Plan) -> EvictionOutcome:
@@ -331,8 +332,10 @@ class Executor:
             raise EvictionError("the mirror is stale, or this replica no longer leads")
 
     async def _clear_lower_nominations(self, preemptor: Pod, node: str) -> None:
-        lower = [each for each in self._pending.nominated_for(node).values() if each.priority < preemptor.priority]
-        for pod in lower:
+        nominated = self._mirror.pending.nominated_for(node).values()
+        for pod in [each for each in nominated if each.priority < preemptor.priority]:
+            if self._mirror.is_mirrored(pod.uid):  # its binding waits, and another leader finds its place by that
+                continue
             self._preemptions.forget(pod.uid)  # else the evictor would nominate it again
             try:
                 await self.api.clear_nomination(pod)

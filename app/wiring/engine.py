@@ -78,7 +78,7 @@ def _preemption(
         preemptions,
         Evaluator(profile, mirror, random.randrange),
         rejected_nodes,
-        Executor(EvictionApi(cluster.client), preemptions, mirror.pending, may_evict),
+        Executor(EvictionApi(cluster.client), preemptions, mirror, may_evict),
         clock=clock,
         observe=observe,
     )

@@ -76,7 +76,7 @@ async def turns(result: EvictionResult, *requested: Pod, number: int) -> list[tu
         preemptions,
         evaluator,
         AllRejected(mirror, clock),
-        Executor(api, preemptions, mirror.pending, lambda: True),
+        Executor(api, preemptions, mirror, lambda: True),
         clock=clock,
         observe=outcomes.append,
     )
@@ -128,7 +128,7 @@ def test_a_plan_knows_the_victims_of_every_preemption_on_a_node() -> None:
         preemptions.add("x", "n1", ["v"])
         preemptions.add("y", "n1", ["w"])
         pods = UnschedulablePods(mirror, clock, lambda _: None)
-        executor = Executor(AllGivenUp(), preemptions, mirror.pending, lambda: True)
+        executor = Executor(AllGivenUp(), preemptions, mirror, lambda: True)
         rejected = AllRejected(mirror, clock)
         evictor = Evictor(pods, preemptions, evaluator, rejected, executor, clock=clock, observe=lambda _: None)
         running = asyncio.create_task(evictor.run())
@@ -172,7 +172,7 @@ def test_a_plan_is_carried_out_only_if_the_mirror_is_fresh_still(
             preemptions,
             Slow(Plan("n1", (B,))),
             AllRejected(mirror, clock),
-            Executor(api, preemptions, mirror.pending, may_evict),
+            Executor(api, preemptions, mirror, may_evict),
             clock=clock,
             observe=outcomes.put_nowait,
         )

@@ -78,6 +78,18 @@ async def test_less_important_pods_that_are_nominated_for_the_node_are_no_longer
 
 
 @scenario()
+async def test_a_pod_whose_binding_waits_stays_nominated(server: FakeApiServer) -> None:
+    """After a fail-over its nomination is all that shows its place."""
+    async with scheduling(server, N1, preempt="evict") as scheduler:
+        await running(scheduler, web("a", "n1"))
+        waits = await pending(scheduler, "lower", 9, "n1")
+        scheduler.mirror.assume(scheduler.mirror.pending.nominated_for("n1")[waits["metadata"]["uid"]], "n1", 0.0)
+        await attempt(scheduler, scheduler.create(IMPORTANT), "n1")
+        await until_counted(scheduler, preempted=1)
+        assert nominated(scheduler, "p", "lower") == ["n1", "n1"]
+
+
+@scenario()
 async def test_nominations_stay_where_a_victim_could_not_be_evicted(server: FakeApiServer) -> None:
     async with scheduling(server, N1, preempt="evict") as scheduler:
         await running(scheduler, web("a", "n1"))
