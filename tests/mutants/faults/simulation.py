@@ -144,8 +144,8 @@ FAULTS: Final = (
     Fault(
         id="unhealthy-pod-waits-for-its-budget",
         breaks="A pod that is not ready waits for a budget that lets such pods go.",
-        old="of_budget.always_allows_unhealthy or (of_budget.wants_any and self._spare[name] >= 0)",
-        new="of_budget.wants_any and self._spare[name] >= 0",
+        old="of_budget.always_allows_unhealthy or (of_budget.wants_any and spare >= 0)",
+        new="(of_budget.wants_any and spare >= 0)",
     ),
     Fault(
         id="nodes-cordoned-one-by-one",
