@@ -286,13 +286,23 @@ class Executor:
     """Writes a plan to the API server. Raises EvictionError if the nomination fails. Then no pod was evicted."""
 
     def __init__(
-        self, api: EvictionApi, preemptions: Preemptions, mirror: ClusterMirror, may_evict: Callable[[], bool]
+        self,
+        api: EvictionApi,
+        preemptions: Preemptions,
+        mirror: ClusterMirror,
+        may_evict: Callable[[], bool],
+        release: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Record preemptions in `preemptions`. `mirror` has the nominated pods. Evict only while `may_evict`."""
+        """Record preemptions in `preemptions`. `mirror` has the nominated pods. Evict only while `may_evict`.
+
+        `release` ends the reservation of a gang for a pod, by its uid, and returns whether there was one. Such a victim
+        is not deleted, as no waiting pod is upstream: nothing binds it.
+        """
         self.api = api
         self.may_evict = may_evict
         self._preemptions = preemptions
         self._mirror = mirror
+        self._release = release
         self._host = socket.gethostname()
 
     async def carry_out(self, pod: Pod, plan: Plan) -> EvictionOutcome:
@@ -306,6 +316,8 @@ class Executor:
         result = EvictionResult.PREEMPTED
         try:
             for victim in plan.victims:
+                if self._release(victim.uid):
+                    continue
                 if not victim.terminating:
                     self._check()
                     if await self.api.evict(victim, pod.scheduler_name):

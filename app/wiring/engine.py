@@ -57,8 +57,14 @@ class _Preemption(NamedTuple):
     background: tuple[Background, ...] = ()
 
 
-def _preemption(
-    settings: Settings, mirror: ClusterMirror, profile: Profile, cluster: Cluster, metrics: Metrics
+def _preemption(  # noqa: PLR0913  # its parts
+    settings: Settings,
+    mirror: ClusterMirror,
+    profile: Profile,
+    cluster: Cluster,
+    metrics: Metrics,
+    *,
+    gangs: Gangs | None,
 ) -> _Preemption:
     clock = time.monotonic
     if settings.preempt == "off":
@@ -78,7 +84,9 @@ def _preemption(
         preemptions,
         Evaluator(profile, mirror, random.randrange),
         rejected_nodes,
-        Executor(EvictionApi(cluster.client), preemptions, mirror, may_evict),
+        Executor(
+            EvictionApi(cluster.client), preemptions, mirror, may_evict, gangs.leave if gangs else lambda _: False
+        ),
         clock=clock,
         observe=observe,
     )
@@ -345,18 +353,19 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     cache = create_cache(settings, mirror, profile, limits)
     if cache is not None:
         metrics.register(partial(cache_metrics, cache))
-    preemption = _preemption(settings, mirror, profile, cluster, metrics)
     pods = PodApi(cluster.client) if cluster.client is not None else None
     evaluations = Evaluations(profile.plugins, mirror, cache)
     decider = create_decider(settings, mirror, profile, evaluations, state=cluster.state)
+    # Without a cluster no pod is assumed, so no place is reserved.
+    gangs = None if pods is None or decider is None else create_gangs(profile, evaluations, decider)
+    preemption = _preemption(settings, mirror, profile, cluster, metrics, gangs=gangs)
     effects = Effects(
         mirror,
         time.monotonic,
         PodLookup(mirror, pods, time.monotonic),
         rejected_nodes=preemption.rejected_nodes,
         nominations=preemption.nominations,
-        # Without a cluster no pod is assumed, so no place is reserved.
-        gangs=None if pods is None or decider is None else create_gangs(profile, evaluations, decider),
+        gangs=gangs,
         waiting_schedulers=frozenset(in_tree_schedulers(settings)),
     )
     background = preemption.background

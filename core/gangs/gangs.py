@@ -166,13 +166,17 @@ class Gangs:
         """Return whether a pod has a reservation."""
         return self._reserved_for(uid) is not None
 
-    def leave(self, uid: str) -> None:
-        """Release the reservation of a pod, if it has one. It is no member any more, and the watch may be late."""
+    def leave(self, uid: str) -> bool:
+        """Release the reservation of a pod, and return whether it had one.
+
+        It is no member any more, and the watch may be late, or a more important pod gets the place.
+        """
         unit = self._reserved_for(uid)
         if unit is not None:
             self._give_back(unit, uid)
             if not unit.reserved:
                 del self._reserving[unit.group.key]
+        return unit is not None
 
     def _reserved_for(self, uid: str) -> Unit | None:
         unit = self._units.get(self._mirror.groups.key_of.get(uid, ""))

@@ -13,6 +13,13 @@ FAULTS: Final = (
         tests=("app/verbs/evicting/test_evictor.py",),
     ),
     Fault(
+        id="reserved-victim-deleted",
+        breaks="A pod that has only a reserved place is deleted for a more important one.",
+        old="if self._release(victim.uid):",
+        new="if False:",
+        tests=("evicting/test_evicting_decided.py",),
+    ),
+    Fault(
         id="victims-for-a-pod-with-a-node",
         breaks="A pod that got a node while its preemption was planned has others evicted.",
         old="if self._mirror.is_mirrored(pod.uid):  # it has",

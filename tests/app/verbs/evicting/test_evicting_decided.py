@@ -108,6 +108,24 @@ async def test_a_less_important_pod_does_not_get_the_room_of_the_victims(server:
 
 @SCOPES
 @scenario()
+async def test_a_reserved_place_is_taken_without_a_deletion_of_its_pod(server: FakeApiServer, scope: str) -> None:
+    async with scheduling(server, node("n1"), node("n2"), **SETTINGS, decide=scope) as scheduler:
+        pair = [large(name, 0).of_group("g", 2) for name in "ab"]
+        first, _ = [await pending(scheduler, each) for each in pair]
+        decided = await node_for(scheduler, first, "n1", "n2")
+        reserved = "n2" if decided == "n1" else "n1"
+        await running(scheduler, large("bound", 20).on(decided))
+        pod = await pending(scheduler, large("p", 10))
+        assert await node_for(scheduler, pod, "n1", "n2") == ""
+        give_up(scheduler, pod)
+        await until_counted(scheduler, preempted=1)
+        assert stored(scheduler, "p")["status"]["nominatedNodeName"] == reserved
+        assert writes(scheduler) == [patched("p")]
+        assert await node_for(scheduler, pod, reserved) == reserved
+
+
+@SCOPES
+@scenario()
 async def test_after_a_restart_the_nomination_and_its_victims_are_known_by_what_the_watch_shows(
     server: FakeApiServer, scope: str
 ) -> None:
