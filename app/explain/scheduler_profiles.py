@@ -20,6 +20,7 @@ from core.framework.interface import Plugin
 from core.objects.pod import Pod
 from core.plugins import DEFAULTS, DEVICES, EXPLAINED, PLUGINS
 from core.plugins.in_tree import DeviceSchedulers
+from core.plugins.noderesources.arguments import ResourceSpec, ScoringStrategy, with_default_weights
 from core.profile import Arguments, full_profile, profile_arguments, with_argument, with_device_score, with_devices
 from core.profile import Profile as Plugins
 from core.scheduling_cycle import ALL
@@ -57,7 +58,7 @@ def scheduler_plugins(
     each plugin runs once.
     """
     arguments = _arguments(profile, extenders)
-    changed = {name: _changed(name, profile.name, arguments, own_arguments) for name in FILTERS | SCORES}
+    changed = {name: changed_arguments(name, profile.name, arguments, own_arguments) for name in FILTERS | SCORES}
     made: dict[str, Any] = {name: EXPLAINED[name](**arguments.get(name, {})) for name in FILTERS | SCORES}
     to_filter = made | {plugin.name: plugin for plugin in own.filters if not changed.get(plugin.name)}
     to_score = made | {plugin.name: plugin for plugin, _ in own.scores if not changed.get(plugin.name)}
@@ -87,8 +88,8 @@ def _arguments(profile: Profile, extenders: Sequence[Extender]) -> Arguments:
     return with_argument(found, "ignored_resources", ignored) if ignored else found
 
 
-def _changed(name: str, scheduler: str, arguments: Arguments, others: Arguments) -> frozenset[str]:
-    """Return the arguments of a plugin that differ for the pods of a scheduler."""
+def changed_arguments(name: str, scheduler: str, arguments: Arguments, others: Arguments) -> frozenset[str]:
+    """Return the arguments of a plugin that differ for the pods of a scheduler. A default is the same if written."""
     ours, theirs = (_effective(name, scheduler, each) for each in (arguments, others))
     return frozenset(field for field, value in ours.items() if theirs[field] != value)
 
@@ -101,9 +102,16 @@ def _effective(name: str, scheduler: str, arguments: Arguments) -> Mapping[str, 
 
 
 def _for(scheduler: str, value: object) -> object:
-    if isinstance(value, DeviceSchedulers):
-        return value.have(scheduler)
-    return tuple(value) if isinstance(value, list) else value
+    match value:
+        case DeviceSchedulers():
+            return value.have(scheduler)
+        case ScoringStrategy():
+            return value.type, with_default_weights(value.resources), value.shape
+        case [ResourceSpec(), *_]:
+            return with_default_weights([each for each in value if isinstance(each, ResourceSpec)])
+        case list():
+            return tuple(value)
+    return value
 
 
 def _outside(profile: Profile) -> Iterator[NotJudged]:

@@ -323,7 +323,7 @@ class Placing:
 
 def may_be_helped(pod: Pod, profile: Profile) -> bool:
     """Return whether another pod that is placed can let a pod fit."""
-    return bool(pod.affinity.required_affinity) or is_spread(pod, profile)
+    return bool(pod.affinity.required_affinity) or profile.keeps_services_together or is_spread(pod, profile)
 
 
 def is_spread(pod: Pod, profile: Profile) -> bool:

@@ -59,6 +59,21 @@ CASES = {
             settings={"plugin_args": '{"InterPodAffinity": {"hardPodAffinityWeight": 5}}'},
         ),
     ),
+    "a-weight-of-0-that-kindred-does-not-have": warning(
+        "plugin-arguments",
+        "profiles[0].pluginConfig InterPodAffinity",
+        registration(with_arguments("InterPodAffinity", hardPodAffinityWeight=0)),
+        registration(with_arguments("InterPodAffinity", hardPodAffinityWeight=1)),
+    ),
+    "arguments-that-the-scheduler-does-not-have": warning(
+        "plugin-arguments",
+        "profiles[0].pluginConfig InterPodAffinity",
+        registration(
+            with_arguments("InterPodAffinity"),
+            settings={"plugin_args": '{"InterPodAffinity": {"hardPodAffinityWeight": 5}}'},
+        ),
+        registration(with_arguments("InterPodAffinity")),
+    ),
     "a-sample-by-default": error("sampling", PERCENTAGE, registration(sampled(None)), registration(sampled(100))),
     "the-percentage-of-the-profile-wins-a-sample": error(
         "sampling",
@@ -197,6 +212,16 @@ def test_the_pair_that_is_told_weighs_as_the_plugin_and_has_the_most_steps(weigh
     steps, factor = finest_pair(weight)
     assert steps * factor * 10 == 100 * weight
     assert not [more for more in range(steps + 1, 101) if 10 * weight % more == 0]
+
+
+def test_each_profile_has_its_own_weight_of_the_only_score() -> None:
+    def weighing(weight: int) -> dict[str, Any]:
+        multi_point = {"enabled": [{"name": "InterPodAffinity", "weight": weight}]}
+        return {"multiPoint": multi_point, "score": OFF, "preScore": OFF}
+
+    for index, weights in enumerate(((5, 2), (2, 5))):
+        (finding,) = found(registration(profiles(SCORE_OFFLOAD, *map(weighing, weights))), "weight-balance")
+        assert finding.message.endswith(f"(InterPodAffinity 5), in the profile scheduler-{index}")
 
 
 def test_what_to_write_is_exact() -> None:
