@@ -19,7 +19,7 @@ from core.diagnosis.not_judged import NotJudged
 from core.framework.interface import Plugin
 from core.objects.pod import Pod
 from core.plugins import DEFAULTS, DEVICES, EXPLAINED, PLUGINS
-from core.plugins.in_tree import DeviceSchedulers
+from core.plugins.in_tree import DefaultPreemption, DeviceSchedulers
 from core.plugins.noderesources.arguments import ResourceSpec, ScoringStrategy, with_default_weights
 from core.profile import Arguments, full_profile, profile_arguments, with_argument, with_device_score, with_devices
 from core.profile import Profile as Plugins
@@ -149,6 +149,7 @@ class SchedulerProfiles:
         self._every: Final = every
         self._config = config
         self._max_score = settings.max_score
+        self._evicts = settings.preempt == "evict"
         self._scopes = decide_scopes(settings)
         self._kindred = kindred_of(config)
         self._others = [each for each in config.order() if each is not self._kindred]
@@ -198,6 +199,7 @@ class SchedulerProfiles:
             off=_off(scheduler, extender_filters, extender_scores),
             extender=self._kindred.url_prefix if self._kindred is not None else "",
             percentage_of_nodes_to_score=ALL if extender.filters and scope is DecideScope.ANY_NODE else percentage,
+            preempts=self._evicts or (bool(scheduler.filters) and profile.runs(DefaultPreemption.name, "postFilter")),
         )
         rules = self._with_gaps(rules, runs, resources)
         judged = joined(scheduler, extender, weights)

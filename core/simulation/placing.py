@@ -58,6 +58,8 @@ class Scheduler(NamedTuple):
 
     profile: Profile
     evaluate: Callable[[Pod], Evaluation]
+    preempts: bool = True
+    """Whether pods are preempted for one that fits nowhere."""
 
 
 Schedulers: TypeAlias = Mapping[str, Scheduler]
@@ -303,7 +305,7 @@ class Placing:
         self, scheduler: Scheduler, pod: Pod, batch: NodeBatch, verdicts: Verdicts
     ) -> tuple[str, Sequence[Pod]]:
         """Return the node of a few on which preemption does the least harm, and its victims. None: no node."""
-        if pod.preemption_policy == NEVER or self._dry_runs_left <= 0:
+        if pod.preemption_policy == NEVER or not scheduler.preempts or self._dry_runs_left <= 0:
             return "", ()
         if self._lowest is None:
             self._lowest = min((each.priority for _, each in self._mirror.pods.placed_alike()), default=pod.priority)
