@@ -13,6 +13,7 @@ from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, Exte
 from app.scheduler_configuration.schema import KNOWN, Point, Profile
 from app.scheduler_configuration.validation import arguments_of
 from app.settings.settings import Settings
+from app.verbs.filter import create_bypass
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers
 from core.diagnosis.explained_profile import NOTHING, ExplainProfile, SchedulerRules, joined
 from core.diagnosis.not_judged import NotJudged
@@ -160,8 +161,9 @@ class SchedulerProfiles:
             profile.name: scheduler_plugins(profile, config.extenders, every.profile, arguments)
             for profile in config.profiles
         }
-        self._found: dict[tuple[str, tuple[bool, ...]], ExplainProfile] = {}
-        """(schedulerName, for each extender whether kube-scheduler calls it for the pod) -> rules."""
+        self._bypass = create_bypass(settings)
+        self._found: dict[tuple[str, bool, tuple[bool, ...]], ExplainProfile] = {}
+        """(schedulerName, whether the pod passes, for each extender whether kube-scheduler calls it) -> rules."""
 
     def of(self, pod: Pod) -> ExplainProfile:
         """Return the rules for a pod. For an unknown scheduler, `every` with a note."""
@@ -169,16 +171,18 @@ class SchedulerProfiles:
         entry = self._entries.get(name)
         if entry is None:
             return replace(self._every, scheduler=SchedulerRules(name))
-        key = name, tuple(each.gets_requests_for(pod.requests) for each in self._config.extenders)
+        passes = self._bypass.covers(pod)
+        key = name, passes, tuple(each.gets_requests_for(pod.requests) for each in self._config.extenders)
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = self._explained(entry, pod.requests)
+            found = self._found[key] = self._explained(entry, pod.requests, passes=passes)
         return found
 
-    def _explained(self, runs: SchedulerPlugins, resources: Collection[str]) -> ExplainProfile:
+    def _explained(self, runs: SchedulerPlugins, resources: Collection[str], *, passes: bool) -> ExplainProfile:
         profile = runs.profile
-        scope = self._scopes.of(profile.name) if self._scopes is not None else None
-        kindred = self._kindred if self._kindred is not None and self._kindred.gets_requests_for(resources) else None
+        scope = self._scopes.of(profile.name) if self._scopes is not None and not passes else None
+        called = self._kindred is not None and not passes and self._kindred.gets_requests_for(resources)
+        kindred = self._kindred if called else None
         scheduler = runs.plugins
         extender = self._of_extender(kindred, decides=scope is not None)
         if extender.filters and scope is not None and self._device_schedulers.have(profile.name):
@@ -199,11 +203,12 @@ class SchedulerProfiles:
             off=_off(scheduler, extender_filters, extender_scores),
             extender=self._kindred.url_prefix if self._kindred is not None else "",
             percentage_of_nodes_to_score=ALL if extender.filters and scope is DecideScope.ANY_NODE else percentage,
-            preempts=self._evicts or (bool(scheduler.filters) and profile.runs(DefaultPreemption.name, "postFilter")),
+            preempts=(self._evicts and not passes)
+            or (bool(scheduler.filters) and profile.runs(DefaultPreemption.name, "postFilter")),
         )
         rules = self._with_gaps(rules, runs, resources)
         judged = joined(scheduler, extender, weights)
-        return ExplainProfile(judged, self._every.served, rules)
+        return ExplainProfile(judged, NOTHING if passes else self._every.served, rules)
 
     def _with_gaps(self, rules: SchedulerRules, runs: SchedulerPlugins, resources: Collection[str]) -> SchedulerRules:
         """Return the rules with a list of all rules that run in the cluster but not in Kindred."""

@@ -25,7 +25,7 @@ class SchedulerState(msgspec.Struct, frozen=True, gc=False):
     has_profile: bool
     """Whether the configuration has a profile of that name. If not, every rule is judged as without a configuration."""
     filters_off: Sequence[str]
-    """Rules that are off: neither the profile nor the registered Kindred has the plugin. They reject no node."""
+    """Rules that are off: neither the profile nor the registered Kindred judges pods by them. They reject no node."""
     scores_off: Sequence[str]
     not_scored: Sequence[NotJudged]
     """Scores of the cluster that the scores here do not include."""
