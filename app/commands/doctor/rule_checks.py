@@ -195,11 +195,10 @@ def finest_pair(weight: int) -> tuple[int, int]:
 
 
 def _weights(registration: Registration, profile: Profile) -> Mapping[str, int]:
-    """Return plugin -> weight for the scores of Kindred. One alone has the weight that it has in the profile."""
+    """Return plugin -> weight for the scores of Kindred. The weight of one alone changes no score of Kindred."""
     scores = registration.scores
-    if len(scores) == 1:  # then the weight changes no score of Kindred
-        (plugin,) = scores
-        return {plugin: profile.weight(plugin)}
+    if len(scores) == 1 or registration.assumed:
+        return {plugin: profile.weight(plugin) for plugin in scores}
     return scores
 
 

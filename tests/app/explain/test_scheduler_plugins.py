@@ -9,7 +9,7 @@ from app.settings.settings import Settings
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.find_remedies import find_remedies
 from core.explaining.owners import Way
-from core.explaining.remedy import RemovePod
+from core.explaining.remedy import AddNode, RemovePod
 from tests.app.explain.configured import configured, names, scheduler_profiles, with_args
 from tests.builders import PodBuilder, expressed, make_node, make_pod, term
 from tests.core.decoded import Builder, mirror_of, pod_of
@@ -47,6 +47,13 @@ def test_the_affinity_that_a_profile_adds_is_required_of_all_pods() -> None:
         "node(s) didn't match scheduler-enforced node affinity",
     )
     assert fitting(decision(configured({}), NEXT, EMPTY, BUSY)) == ["busy", "empty"]
+
+
+def test_a_node_in_the_zone_that_a_profile_adds_helps() -> None:
+    added = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [expressed(ZONE, "In", "b")]}}
+    for pod, expected in (NEXT, ["b"]), (NEXT.node_selector({ZONE: "a"}), []):
+        found = find_remedies(decision(with_args("NodeAffinity", addedAffinity=added), pod, EMPTY), 50)
+        assert [step.zone for each in found for step in each.steps if isinstance(step, AddNode)] == expected
 
 
 # noderesources/fit.go: fitsRequest skips ignored extended resources, by name or by the part before the slash.
