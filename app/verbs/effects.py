@@ -165,7 +165,9 @@ class RejectedNodes:
         """Record slots of a mirror. `clock` returns seconds.
 
         `rejected_everywhere` is called with each pod for which no node was left although preemption might help, and
-        with the number of nodes where it might. Not with a pod of the lowest priority that any pod has had.
+        with the number of nodes where it might. Not with a pod of the lowest priority that any pod has had, nor with a
+        member of a scheduling group: kube-scheduler preempts for all members together, or for none (v1.37
+        schedule_one_podgroup.go, podGroupCycle).
         """
         self._mirror = mirror
         self._nodes = mirror.nodes
@@ -195,8 +197,8 @@ class RejectedNodes:
         judged = self._mirror.counted(pod)
         self._add(pod.uid, _Rejection(judged, self._clock(), self._node_lives, last.slots, last.requested))
         # For a pod that is more important than no other, to read it and to plan would take 0.1 s and find no victim.
-        is_important = pod.priority > self._mirror.pods.least_priority
-        if last.requested and is_important and self._rejected_everywhere is not None:
+        may_preempt = pod.priority > self._mirror.pods.least_priority and not pod.in_scheduling_group
+        if last.requested and may_preempt and self._rejected_everywhere is not None:
             self._rejected_everywhere(pod, len(batch))
 
     def forget(self, uid: str) -> None:

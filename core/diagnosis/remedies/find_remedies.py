@@ -146,10 +146,9 @@ def find_remedies(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
     plugins = decision.profile.explained
     trials, obstacles = Trials(decision), _obstacles(decision)
     departures = Departures(obstacles, plugins)
-    preempted = Search(Turn.WAIT, lambda _: departures.preempted(decision.profile.filters))
     searches = [
         *(each for plugin in plugins for each in plugin.remedies.searches),
-        *([preempted] if decision.explained.preempts else ()),
+        Search(Turn.WAIT, lambda _: departures.preempted(decision.profile.filters)),
         Search(Turn.WAIT, lambda _: departures.ending()),
     ]
     found = []

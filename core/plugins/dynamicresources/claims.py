@@ -71,9 +71,8 @@ def refuse_unknown_classes(mirror: ClusterMirror, claim: ResourceClaim) -> None:
 
 
 def _named(request: ClaimRequest) -> list[tuple[str, DeviceRequest]]:
-    if request.exactly is not None:
-        return [(request.name, request.exactly)]
-    return [(f"{request.name}/{each.name}", each) for each in request.first_available]
+    exactly = [] if request.exactly is None else [(request.name, request.exactly)]  # no API server stores both
+    return [*exactly, *[(f"{request.name}/{each.name}", each) for each in request.first_available]]
 
 
 class Selection:

@@ -149,9 +149,16 @@ FAULTS: Final = (
     Fault(
         id="a-plan-without-victims",
         breaks="Each refusal of a pod of the lowest priority reads the pod and plans a preemption: 0.1 s.",
-        old="        if last.requested and is_important and",
+        old="        if last.requested and may_preempt and",
         new="        if last.requested and",
         tests=("test_refused_nodes.py",),
+    ),
+    Fault(
+        id="a-member-preempts-alone",
+        breaks="Pods are evicted for one member of a scheduling group that has no place for the others.",
+        old=" and not pod.in_scheduling_group\n        if last.requested",
+        new="\n        if last.requested",
+        tests=("test_evicting.py",),
     ),
     Fault(
         id="bits-of-other-verdicts",

@@ -72,8 +72,7 @@ def switched_off(*names: str, at: str = "multiPoint") -> dict[str, Any]:
 
 
 def waits(profile: int, plugin: str, **args: object) -> dict[str, Any]:
-    another = {"name": "Mine", "args": ["of any form"]}
-    return profile_changed(profile, pluginConfig=[another, {"name": plugin, "args": args}])
+    return profile_changed(profile, pluginConfig=[{"name": plugin, "args": args}])
 
 
 PREEMPT = "extenders[0].preemptVerb"

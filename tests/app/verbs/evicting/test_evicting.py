@@ -311,6 +311,17 @@ async def test_a_pod_that_no_eviction_helps_or_that_has_a_node_left_gets_no_turn
         assert scheduler.requested() == []
 
 
+@scenario()
+async def test_a_member_of_a_scheduling_group_gets_no_turn(server: FakeApiServer) -> None:
+    """kube-scheduler preempts for all members together, and for none of a group that would still not fit."""
+    async with scheduling(server, N1, preempt="evict") as scheduler:
+        await running(scheduler, web("victim", "n1"))
+        await attempt(scheduler, scheduler.create(IMPORTANT.in_scheduling_group("g")), "n1")
+        await asyncio.sleep(0.2)
+        assert scheduler.requested() == []
+        assert writes(scheduler) == []
+
+
 @scenario(bookmark_interval=60.0)
 async def test_a_stale_mirror_evicts_nobody(server: FakeApiServer) -> None:
     async with scheduling(server, N1, preempt="evict", stale_after=1) as scheduler:

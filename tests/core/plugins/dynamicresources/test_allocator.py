@@ -310,6 +310,13 @@ def test_a_selector_that_is_not_evaluated_is_undecided_and_no_refusal(expression
     assert found["feasible"] == ["n0"]
 
 
+def test_an_alternative_of_an_unknown_class_beside_an_exact_request_is_refused() -> None:
+    """No API server stores such a request, but a file may have it."""
+    both = {**request(), "firstAvailable": [alternative("a", deviceClassName="gone")]}
+    plugin = response(world(TWO, [claim([both])]))["plugins"]["DynamicResources"]
+    assert plugin["prefilter_reasons"] == ["request r/a: device class gone does not exist"]
+
+
 def test_long_selectors_are_not_compiled_all_at_once() -> None:
     long = [" && ".join(f"{at} != {-1 - of}" for of in range(600)) for at in range(4)]
     requests = [request(f"r{at}", selectors=[{"cel": {"expression": each}}]) for at, each in enumerate(long)]
