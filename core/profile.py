@@ -23,6 +23,7 @@ from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.plugins import DEFAULTS, DEVICES, PLUGINS
 from core.plugins.noderesources.arguments import ScoringStrategy
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from core.plugins.serviceaffinity import ServiceAffinity
 from core.releases.release import Rules
 
 # The former names of plugins: predicates, priorities and removed plugins. Present names may be replaced by them.
@@ -145,6 +146,11 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
         """Whether pods without topology spread constraints may be kept off nodes by default ones."""
         spread = (each for each in self.filters if isinstance(each, PodTopologySpread))
         return any(DO_NOT_SCHEDULE in each.default_actions for each in spread)
+
+    @cached_property
+    def keeps_services_together(self) -> bool:
+        """Whether the first pod of a service may keep the others off nodes."""
+        return any(isinstance(each, ServiceAffinity) and each.keys for each in self.filters)
 
     def of_pod(self, mirror: ClusterMirror, pod: Pod) -> "Profile":
         """Return the profile without the plugins that do not concern a pod. If all do, it is this profile."""

@@ -35,6 +35,7 @@ from app.settings.settings import Settings
 from app.simulation.assumptions import Lack
 from app.simulation.objects_at_hand import Taken, take_items
 from app.simulation.raw_objects import RawObjects
+from app.verbs.filter import create_bypass
 from app.verbs.request import RecentPods
 from app.wiring.engine import apply_partition, create_cache, explained_profile, scheduler_profiles, served_profile
 from core.events import Kind, Missing
@@ -335,4 +336,5 @@ def explainer_of(settings: Settings, cluster: Cluster, waiting: RecentPods, work
         cluster.freshness,
         release=cluster.release,
         schedulers=scheduler_profiles(settings, explained),
+        bypass=create_bypass(settings),
     )

@@ -15,7 +15,9 @@ from app.explain.stored_pod import Completion
 from app.feeds.freshness import Freshness
 from app.feeds.release import ReleaseStatus, ReleaseTracker
 from app.verbs.effects import Effects
+from app.verbs.filter import NOBODY, Bypass
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.explained_profile import NOTHING as NO_RULES
 from core.diagnosis.explained_profile import ExplainProfile
 from core.diagnosis.node_detail import NodeDetail, node_detail
 from core.diagnosis.summary import Summary, summary
@@ -152,8 +154,9 @@ class Explainer:
         release: ReleaseTracker,
         schedulers: SchedulerProfiles | None = None,
         effects: Effects | None = None,
+        bypass: Bypass = NOBODY,
     ) -> None:
-        """Explain the pods of a mirror, in the turns of `known`.
+        """Explain the pods of a mirror, in the turns of `known`. Kindred passes those that `bypass` covers untouched.
 
         `schedulers` are the profiles of the scheduler's configuration. None: the configuration is unknown, and all pods
         are explained by `explained`. `effects` show which group Kindred places a pod with, and which victims the pod
@@ -167,10 +170,13 @@ class Explainer:
         self._release = release
         self._schedulers = schedulers
         self._effects = effects
+        self._bypass = bypass
 
     def explained_of(self, pod: Pod) -> ExplainProfile:
         """Return the plugins that explain a pod."""
         explained = self.explained if self._schedulers is None else self._schedulers.of(pod)
+        if self._bypass.covers(pod):
+            explained = replace(explained, served=NO_RULES)
         return explained.of_pod(self.mirror, pod)
 
     def unit_of(self, pod: Pod) -> UnitStatus | None:

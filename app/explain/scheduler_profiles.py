@@ -13,13 +13,15 @@ from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, Exte
 from app.scheduler_configuration.schema import KNOWN, Point, Profile
 from app.scheduler_configuration.validation import arguments_of
 from app.settings.settings import Settings
+from app.verbs.filter import create_bypass
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers
 from core.diagnosis.explained_profile import NOTHING, ExplainProfile, SchedulerRules, joined
 from core.diagnosis.not_judged import NotJudged
 from core.framework.interface import Plugin
 from core.objects.pod import Pod
 from core.plugins import DEFAULTS, DEVICES, EXPLAINED, PLUGINS
-from core.plugins.in_tree import DeviceSchedulers
+from core.plugins.in_tree import DefaultPreemption, DeviceSchedulers
+from core.plugins.noderesources.arguments import ResourceSpec, ScoringStrategy, with_default_weights
 from core.profile import Arguments, full_profile, profile_arguments, with_argument, with_device_score, with_devices
 from core.profile import Profile as Plugins
 from core.scheduling_cycle import ALL
@@ -57,7 +59,7 @@ def scheduler_plugins(
     each plugin runs once.
     """
     arguments = _arguments(profile, extenders)
-    changed = {name: _changed(name, profile.name, arguments, own_arguments) for name in FILTERS | SCORES}
+    changed = {name: changed_arguments(name, profile.name, arguments, own_arguments) for name in FILTERS | SCORES}
     made: dict[str, Any] = {name: EXPLAINED[name](**arguments.get(name, {})) for name in FILTERS | SCORES}
     to_filter = made | {plugin.name: plugin for plugin in own.filters if not changed.get(plugin.name)}
     to_score = made | {plugin.name: plugin for plugin, _ in own.scores if not changed.get(plugin.name)}
@@ -87,8 +89,8 @@ def _arguments(profile: Profile, extenders: Sequence[Extender]) -> Arguments:
     return with_argument(found, "ignored_resources", ignored) if ignored else found
 
 
-def _changed(name: str, scheduler: str, arguments: Arguments, others: Arguments) -> frozenset[str]:
-    """Return the arguments of a plugin that differ for the pods of a scheduler."""
+def changed_arguments(name: str, scheduler: str, arguments: Arguments, others: Arguments) -> frozenset[str]:
+    """Return the arguments of a plugin that differ for the pods of a scheduler. A default is the same if written."""
     ours, theirs = (_effective(name, scheduler, each) for each in (arguments, others))
     return frozenset(field for field, value in ours.items() if theirs[field] != value)
 
@@ -101,9 +103,16 @@ def _effective(name: str, scheduler: str, arguments: Arguments) -> Mapping[str, 
 
 
 def _for(scheduler: str, value: object) -> object:
-    if isinstance(value, DeviceSchedulers):
-        return value.have(scheduler)
-    return tuple(value) if isinstance(value, list) else value
+    match value:
+        case DeviceSchedulers():
+            return value.have(scheduler)
+        case ScoringStrategy():
+            return value.type, with_default_weights(value.resources), value.shape
+        case [ResourceSpec(), *_]:
+            return with_default_weights([each for each in value if isinstance(each, ResourceSpec)])
+        case list():
+            return tuple(value)
+    return value
 
 
 def _outside(profile: Profile) -> Iterator[NotJudged]:
@@ -141,6 +150,7 @@ class SchedulerProfiles:
         self._every: Final = every
         self._config = config
         self._max_score = settings.max_score
+        self._evicts = settings.preempt == "evict"
         self._scopes = decide_scopes(settings)
         self._kindred = kindred_of(config)
         self._others = [each for each in config.order() if each is not self._kindred]
@@ -151,8 +161,9 @@ class SchedulerProfiles:
             profile.name: scheduler_plugins(profile, config.extenders, every.profile, arguments)
             for profile in config.profiles
         }
-        self._found: dict[tuple[str, tuple[bool, ...]], ExplainProfile] = {}
-        """(schedulerName, for each extender whether kube-scheduler calls it for the pod) -> rules."""
+        self._bypass = create_bypass(settings)
+        self._found: dict[tuple[str, bool, tuple[bool, ...]], ExplainProfile] = {}
+        """(schedulerName, whether the pod passes, for each extender whether kube-scheduler calls it) -> rules."""
 
     def of(self, pod: Pod) -> ExplainProfile:
         """Return the rules for a pod. For an unknown scheduler, `every` with a note."""
@@ -160,16 +171,18 @@ class SchedulerProfiles:
         entry = self._entries.get(name)
         if entry is None:
             return replace(self._every, scheduler=SchedulerRules(name))
-        key = name, tuple(each.gets_requests_for(pod.requests) for each in self._config.extenders)
+        passes = self._bypass.covers(pod)
+        key = name, passes, tuple(each.gets_requests_for(pod.requests) for each in self._config.extenders)
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = self._explained(entry, pod.requests)
+            found = self._found[key] = self._explained(entry, pod.requests, passes=passes)
         return found
 
-    def _explained(self, runs: SchedulerPlugins, resources: Collection[str]) -> ExplainProfile:
+    def _explained(self, runs: SchedulerPlugins, resources: Collection[str], *, passes: bool) -> ExplainProfile:
         profile = runs.profile
-        scope = self._scopes.of(profile.name) if self._scopes is not None else None
-        kindred = self._kindred if self._kindred is not None and self._kindred.gets_requests_for(resources) else None
+        scope = self._scopes.of(profile.name) if self._scopes is not None and not passes else None
+        called = self._kindred is not None and not passes and self._kindred.gets_requests_for(resources)
+        kindred = self._kindred if called else None
         scheduler = runs.plugins
         extender = self._of_extender(kindred, decides=scope is not None)
         if extender.filters and scope is not None and self._device_schedulers.have(profile.name):
@@ -190,10 +203,12 @@ class SchedulerProfiles:
             off=_off(scheduler, extender_filters, extender_scores),
             extender=self._kindred.url_prefix if self._kindred is not None else "",
             percentage_of_nodes_to_score=ALL if extender.filters and scope is DecideScope.ANY_NODE else percentage,
+            preempts=(self._evicts and not passes)
+            or (bool(scheduler.filters) and profile.runs(DefaultPreemption.name, "postFilter")),
         )
         rules = self._with_gaps(rules, runs, resources)
         judged = joined(scheduler, extender, weights)
-        return ExplainProfile(judged, self._every.served, rules)
+        return ExplainProfile(judged, NOTHING if passes else self._every.served, rules)
 
     def _with_gaps(self, rules: SchedulerRules, runs: SchedulerPlugins, resources: Collection[str]) -> SchedulerRules:
         """Return the rules with a list of all rules that run in the cluster but not in Kindred."""

@@ -188,6 +188,7 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
         release=cluster.release,
         schedulers=scheduler_profiles(settings, explained),
         effects=engine.effects,
+        bypass=engine.extender.bypass,
     )
 
     def waits() -> VictimsByPod:

@@ -277,18 +277,18 @@ def simulated_schedulers(
     Each scheduler has its own cache, which follows the changes of the mirror. Raises SettingsError.
     """
     profile = create_profile(settings)
-    profiles = {DEFAULT_SCHEDULER: profile}
+    found = {DEFAULT_SCHEDULER: (profile, True)}
     config = _scheduler_config(settings)
     rules = scheduler_profiles(settings, explained_profile(settings, profile))
     if config is not None and rules is not None:
         pods = (Pod(uid="", namespace="", name="", scheduler_name=each.name) for each in config.profiles)
-        profiles = {pod.scheduler_name: rules.of(pod).profile for pod in pods}
-    return {name: _simulated(mirror, each, max_bytes // len(profiles)) for name, each in profiles.items()}
-
-
-def _simulated(mirror: ClusterMirror, profile: Profile, max_bytes: int) -> Scheduler:
-    cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec", max_bytes=max_bytes))
-    return Scheduler(profile, cache.evaluation)
+        explained = {pod.scheduler_name: rules.of(pod) for pod in pods}
+        found = {name: (each.profile, each.preempts) for name, each in explained.items()}
+    options = CacheOptions(mode="spec", max_bytes=max_bytes // len(found))
+    return {
+        name: Scheduler(each, EquivalenceCache(mirror, each.plugins, options).evaluation, preempts)
+        for name, (each, preempts) in found.items()
+    }
 
 
 def _watched(kinds: Sequence[Kind]) -> tuple[Kind, ...]:

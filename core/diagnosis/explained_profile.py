@@ -25,7 +25,7 @@ class SchedulerState(msgspec.Struct, frozen=True, gc=False):
     has_profile: bool
     """Whether the configuration has a profile of that name. If not, every rule is judged as without a configuration."""
     filters_off: Sequence[str]
-    """Rules that are off: neither the profile nor the registered Kindred has the plugin. They reject no node."""
+    """Rules that are off: neither the profile nor the registered Kindred judges pods by them. They reject no node."""
     scores_off: Sequence[str]
     not_scored: Sequence[NotJudged]
     """Scores of the cluster that the scores here do not include."""
@@ -56,6 +56,8 @@ class SchedulerRules(msgspec.Struct, frozen=True):
     not_scored: tuple[NotJudged, ...] = ()
     extender: str = ""
     percentage_of_nodes_to_score: int = ALL
+    preempts: bool = True
+    """Whether a program preempts pods for one that fits nowhere."""
 
     def under(self, rules: Rules) -> "SchedulerRules":
         """Return the rules in a release. A plugin that the release does not have is not off, either."""
@@ -141,6 +143,11 @@ class ExplainProfile(msgspec.Struct, frozen=True):
     def configured(self) -> SchedulerRules | None:
         """The rules of the scheduler's profile for the pod, or None if it has none."""
         return self.scheduler if self.scheduler is not None and self.scheduler.has_profile else None
+
+    @property
+    def preempts(self) -> bool:
+        """Whether a program preempts pods for one that fits nowhere. True if the configuration is unknown."""
+        return self.configured is None or self.configured.preempts
 
     def runs_in_scheduler(self, plugin: str) -> bool:
         """Return whether kube-scheduler filters by a plugin. True if its configuration is unknown."""

@@ -49,27 +49,28 @@ class ServiceAffinity(FilterPlugin[RequiredLabels]):
     class_fields = ("namespace", "labels", "node_affinity")
 
     def __init__(self, *, affinity_labels: Sequence[str] = ()) -> None:
-        self._keys = tuple(dict.fromkeys(affinity_labels))
-        self.invalidated_by = _invalidated_by(self._keys)
+        self.keys: Final = tuple(dict.fromkeys(affinity_labels))
+        """Labels by which the pods of a service stay together."""
+        self.invalidated_by = _invalidated_by(self.keys)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, RequiredLabels | None]:
         """Collect the labels that nodes must have. SKIP if there are none."""
         labels = {
             requirement.key: requirement.values[0]
             for requirement in pod.node_affinity.selector.requirements
-            if requirement.key in self._keys
+            if requirement.key in self.keys
         }
-        if len(labels) < len(self._keys) and any(mirror.derived(Services).selecting(pod)):
+        if len(labels) < len(self.keys) and any(mirror.derived(Services).selecting(pod)):
             labels = self._labels_of_another_pod(mirror, pod) | labels
         if not labels:
             return SKIP, None
-        return SUCCESS, RequiredLabels(mirror.derived(LabelProjections).of(self._keys), frozenset(labels.items()))
+        return SUCCESS, RequiredLabels(mirror.derived(LabelProjections).of(self.keys), frozenset(labels.items()))
 
     def filter(self, state: RequiredLabels, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch, once for all nodes with the same labels."""
 
         def code(values: LabelValues | None) -> int:
-            return 0 if state.labels <= labels_of(self._keys, values).items() else 1
+            return 0 if state.labels <= labels_of(self.keys, values).items() else 1
 
         return Verdicts(state.nodes.judged(batch, code), _STATUSES)
 
@@ -84,7 +85,7 @@ class ServiceAffinity(FilterPlugin[RequiredLabels]):
             return {}
         first = min(map(mirror.nodes.name, slots.tolist()))
         node = mirror.nodes.infos[first].node
-        return {} if node is None else {key: node.labels[key] for key in self._keys if key in node.labels}
+        return {} if node is None else {key: node.labels[key] for key in self.keys if key in node.labels}
 
 
 def _invalidated_by(keys: tuple[str, ...]) -> tuple[InvalidationRule, ...]:

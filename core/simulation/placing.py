@@ -58,6 +58,8 @@ class Scheduler(NamedTuple):
 
     profile: Profile
     evaluate: Callable[[Pod], Evaluation]
+    preempts: bool = True
+    """Whether pods are preempted for one that fits nowhere."""
 
 
 Schedulers: TypeAlias = Mapping[str, Scheduler]
@@ -303,7 +305,7 @@ class Placing:
         self, scheduler: Scheduler, pod: Pod, batch: NodeBatch, verdicts: Verdicts
     ) -> tuple[str, Sequence[Pod]]:
         """Return the node of a few on which preemption does the least harm, and its victims. None: no node."""
-        if pod.preemption_policy == NEVER or self._dry_runs_left <= 0:
+        if pod.preemption_policy == NEVER or not scheduler.preempts or self._dry_runs_left <= 0:
             return "", ()
         if self._lowest is None:
             self._lowest = min((each.priority for _, each in self._mirror.pods.placed_alike()), default=pod.priority)
@@ -323,7 +325,7 @@ class Placing:
 
 def may_be_helped(pod: Pod, profile: Profile) -> bool:
     """Return whether another pod that is placed can let a pod fit."""
-    return bool(pod.affinity.required_affinity) or is_spread(pod, profile)
+    return bool(pod.affinity.required_affinity) or profile.keeps_services_together or is_spread(pod, profile)
 
 
 def is_spread(pod: Pod, profile: Profile) -> bool:

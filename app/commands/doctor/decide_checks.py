@@ -248,7 +248,7 @@ def _waits(registration: Registration) -> Found:
             continue
         for each in profile.plugin_config:
             argument = DEFAULTS.get(each.name, Plugin).waits_by
-            seconds = _seconds((each.args or {}).get(argument))
+            seconds = _seconds(each.args.get(argument) if isinstance(each.args, dict) else None)
             if seconds >= longest:
                 yield error(
                     profile.at("pluginConfig"),

@@ -6,6 +6,7 @@ from typing import Final
 
 from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
+from app.explain.scheduler_profiles import changed_arguments
 from app.objects.plugin_args import plugin_arguments
 from app.process.json_text import encode
 from app.scheduler_configuration.schema import CLAIMS, HALVES, KNOWN, POINTS, Point, Profile
@@ -35,9 +36,7 @@ def _arguments(registration: Registration) -> Found:
             if not has_it or not any(profile.switched_off(plugin, point) for point in ("filter", "score")):
                 continue
             where = profile.at(f"pluginConfig {plugin}")
-            theirs = arguments_of(written, where).get(plugin, {})
-            wrong = sorted(name for name, value in theirs.items() if value and ours.get(plugin, {}).get(name) != value)
-            if wrong:
+            if wrong := sorted(changed_arguments(plugin, profile.name, arguments_of(written, where), ours)):
                 yield warning(
                     where,
                     f"{', '.join(wrong)}: {plugin} is disabled, and Kindred runs it with other arguments",
@@ -163,13 +162,12 @@ def _balance(registration: Registration) -> Found:
     extender = registration.extender
     if not extender.prioritize_verb or not registration.scores:
         return
-    weights = _weights(registration)
-    by_plugin = ", ".join(f"{plugin} {weight}" for plugin, weight in sorted(weights.items()))
-    needed = _MAX_NODE_SCORE * sum(weights.values())
     least = 1 if registration.assumed else registration.settings.max_score  # too strong with any maxScore?
     given = extender.weight * least * _SCALE
     has_rival = sum(bool(each.prioritize_verb) for each in registration.config.extenders) > 1  # without any, no effect
     for profile in registration.config.profiles:
+        weights = _weights(registration, profile)
+        needed = _MAX_NODE_SCORE * sum(weights.values())
         off = _switched_off(registration, profile)
         if len(off) < len(registration.scores) and given <= needed:
             continue  # besides; that it counts twice is said elsewhere
@@ -178,6 +176,7 @@ def _balance(registration: Registration) -> Found:
         if registration.assumed and given < needed:
             continue
         strong = "strong" if given > needed else "weak"
+        by_plugin = ", ".join(f"{plugin} {weight}" for plugin, weight in sorted(weights.items()))
         stands_for = f"the in-tree scores that it stands for add up to {needed}" if off else f"as in-tree: {needed}"
         max_score, weight = finest_pair(needed // _MAX_NODE_SCORE)
         yield warning(
@@ -195,12 +194,11 @@ def finest_pair(weight: int) -> tuple[int, int]:
     return next((steps, product // steps) for steps in range(_MAX_NODE_SCORE, 0, -1) if product % steps == 0)
 
 
-def _weights(registration: Registration) -> Mapping[str, int]:
+def _weights(registration: Registration, profile: Profile) -> Mapping[str, int]:
     """Return plugin -> weight for the scores of Kindred. The weight of one alone changes no score of Kindred."""
     scores = registration.scores
-    if len(scores) == 1:
-        (plugin,) = scores
-        return {plugin: registration.config.profiles[0].weight(plugin)}
+    if len(scores) == 1 or registration.assumed:
+        return {plugin: profile.weight(plugin) for plugin in scores}
     return scores
 
 

@@ -146,9 +146,10 @@ def find_remedies(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
     plugins = decision.profile.explained
     trials, obstacles = Trials(decision), _obstacles(decision)
     departures = Departures(obstacles, plugins)
+    preempted = Search(Turn.WAIT, lambda _: departures.preempted(decision.profile.filters))
     searches = [
         *(each for plugin in plugins for each in plugin.remedies.searches),
-        Search(Turn.WAIT, lambda _: departures.preempted(decision.profile.filters)),
+        *([preempted] if decision.explained.preempts else ()),
         Search(Turn.WAIT, lambda _: departures.ending()),
     ]
     found = []

@@ -404,10 +404,14 @@ class ExplainedNodeAffinity(Explained):
     )
 
     def labels_needed(self, decision: Decision) -> Mapping[str, str]:
-        """Return the zone and the region that the pod asks for, if it names one: no copy of another node has them."""
-        affinity = decision.pod.node_affinity
-        terms = () if affinity.required is None or len(affinity.required.terms) > 1 else affinity.required.terms
-        required = chain(affinity.selector.requirements, *(each.requirements for each in terms))
+        """Return the zone and the region that the pod or its scheduler names: no copy of another node has them."""
+        state = decision.state_of(NAME)
+        affinities = (state.added, state.affinity) if isinstance(state, RequiredState) else ()
+        alone = (
+            each.required.terms for each in affinities if each.required is not None and len(each.required.terms) == 1
+        )
+        selectors = (each.selector.requirements for each in affinities)
+        required = chain(*selectors, *(term.requirements for terms in alone for term in terms))
         named = [each for each in required if each.operator is Operator.IN and len(each.values) == 1]
         return {each.key: each.values[0] for each in named if each.key in TOPOLOGY_LABELS}
 

@@ -327,7 +327,7 @@ class ExplainedSpread(Explained):
             "Pod",
             ("UpdatePodLabel", "UpdatePodToleration"),
             of_pod_itself=True,
-            may_help=lambda decision, action: action != "UpdatePodToleration" or _honors_taints(decision.pod),
+            may_help=lambda decision, action: action != "UpdatePodToleration" or _honors_taints(decision),
         ),
         Event("Node", ("Add", "Delete", "UpdateNodeLabel", "UpdateNodeTaint")),
     )
@@ -377,5 +377,7 @@ class ExplainedSpread(Explained):
         return {each.constraint.topology_key for each in measured_constraints(decision, decision.batch)}
 
 
-def _honors_taints(pod: Pod) -> bool:
-    return any(each.node_taints_policy == HONOR for each in pod.spread)
+def _honors_taints(decision: Decision) -> bool:
+    """Source: isSchedulableAfterTargetPodChange in podtopologyspread/plugin.go, which an error has queue the pod."""
+    state = decision.state_of(NAME)
+    return not isinstance(state, PreFilterState) or state.honors_taints

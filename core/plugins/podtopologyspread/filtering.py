@@ -15,7 +15,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchColumn, BatchLabels
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT, Int64Array, IntpArray
-from core.objects.pod import Pod, SpreadConstraint
+from core.objects.pod import HONOR, Pod, SpreadConstraint
 from core.plugins.podtopologyspread.constraints import ConstrainedDomains, Domains
 from core.plugins.podtopologyspread.pod_counts import PodCounter, PodCounts
 
@@ -57,6 +57,11 @@ class PreFilterState:
         self._pod = pod
         self._constraints = constraints
         self._counters = [counts.of(pod.namespace, constraint.selector) for constraint in constraints]
+
+    @property
+    def honors_taints(self) -> bool:
+        """Whether a constraint counts no node that the pod does not tolerate."""
+        return any(constraint.node_taints_policy == HONOR for constraint in self._constraints)
 
     def versions(self) -> Versions:
         """Return the versions of all counters that the verdicts depend on."""

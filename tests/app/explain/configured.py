@@ -13,6 +13,8 @@ from core.diagnosis.explained_profile import every_rule
 from core.profile import Profile
 from tests.core.profile_parts import affinity_profile
 
+NO_SETTINGS = Settings()
+
 
 def configured(profile: dict[str, Any], **members: Any) -> dict[str, Any]:  # noqa: ANN401  # any YAML
     """Return a configuration with one profile."""
@@ -29,9 +31,11 @@ def config_of(document: dict[str, Any]) -> SchedulerConfig:
     return parse_scheduler_config(yaml.safe_dump(document))
 
 
-def scheduler_profiles(document: dict[str, Any], served: Profile | None = None) -> SchedulerProfiles:
+def scheduler_profiles(
+    document: dict[str, Any], served: Profile | None = None, settings: Settings = NO_SETTINGS
+) -> SchedulerProfiles:
     """Return the profiles of a configuration, beside a Kindred that serves `affinity` or another profile."""
-    return SchedulerProfiles(config_of(document), Settings(), every_rule(served or affinity_profile()))
+    return SchedulerProfiles(config_of(document), settings, every_rule(served or affinity_profile()))
 
 
 def names(items: Sequence[Any]) -> list[str]:

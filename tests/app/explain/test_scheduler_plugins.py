@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 from app.scheduler_configuration.validation import UnreadableError
+from app.settings.settings import Settings
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.remedies.find_remedies import find_remedies
+from core.explaining.owners import Way
+from core.explaining.remedy import AddNode, RemovePod
 from tests.app.explain.configured import configured, names, scheduler_profiles, with_args
 from tests.builders import PodBuilder, expressed, make_node, make_pod, term
 from tests.core.decoded import Builder, mirror_of, pod_of
@@ -13,6 +17,7 @@ from tests.core.decoded import Builder, mirror_of, pod_of
 ZONE = "topology.kubernetes.io/zone"
 EMPTY = make_node("empty").label(ZONE, "a").allocatable(cpu=8, memory="16Gi", pods=10)
 BUSY = make_node("busy").label(ZONE, "b").allocatable(cpu=8, memory="16Gi", pods=10)
+NO_PREEMPTION = {"disabled": [{"name": "DefaultPreemption"}]}
 NEXT = make_pod("next").label("app", "web").requests(cpu=4, memory="8Gi")
 
 
@@ -42,6 +47,13 @@ def test_the_affinity_that_a_profile_adds_is_required_of_all_pods() -> None:
         "node(s) didn't match scheduler-enforced node affinity",
     )
     assert fitting(decision(configured({}), NEXT, EMPTY, BUSY)) == ["busy", "empty"]
+
+
+def test_a_node_in_the_zone_that_a_profile_adds_helps() -> None:
+    added = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [expressed(ZONE, "In", "b")]}}
+    for pod, expected in (NEXT, ["b"]), (NEXT.node_selector({ZONE: "a"}), []):
+        found = find_remedies(decision(with_args("NodeAffinity", addedAffinity=added), pod, EMPTY), 50)
+        assert [step.zone for each in found for step in each.steps if isinstance(step, AddNode)] == expected
 
 
 # noderesources/fit.go: fitsRequest skips ignored extended resources, by name or by the part before the slash.
@@ -93,6 +105,29 @@ def test_the_shape_of_storage_scores_is_not_judged_and_said(args: dict[str, Any]
     found = decision(with_args("VolumeBinding", **args), NEXT, EMPTY).scheduler
     assert found is not None
     assert names(found.not_scored) == (["VolumeBinding"] if stated else [])
+
+
+# default_preemption.go: PostFilter alone makes room, so there is none where a profile does not run it.
+@pytest.mark.parametrize(
+    ("plugins", "filters", "settings", "preempts"),
+    [
+        pytest.param({}, True, {}, True, id="default"),
+        pytest.param({"postFilter": NO_PREEMPTION}, True, {}, False, id="off"),
+        pytest.param({"multiPoint": NO_PREEMPTION}, True, {}, False, id="off-everywhere"),
+        pytest.param({"postFilter": NO_PREEMPTION}, True, {"preempt": "evict"}, True, id="kindred"),
+        pytest.param({"filter": {"disabled": [{"name": "*"}]}}, False, {}, False, id="without-filters"),
+    ],
+)
+def test_nobody_preempts_where_the_profile_does_not(
+    plugins: dict[str, Any], settings: dict[str, Any], *, filters: bool, preempts: bool
+) -> None:
+    document, pod = configured({"plugins": plugins}), pod_of(make_pod("p").requests(cpu=6).priority(9))
+    mirror = mirror_of(EMPTY, make_pod("low").requests(cpu=6).on("empty"))
+    rules = scheduler_profiles(document, settings=Settings(**settings)).of(pod)
+    assert rules.preempts is preempts
+    helping = find_remedies(Diagnosis(rules, mirror, pod, mirror.batch(["empty"])), 50)
+    ways = [step.way for remedy in helping for step in remedy.steps if isinstance(step, RemovePod)]
+    assert (Way.PREEMPTED in ways) is (preempts and filters)
 
 
 def test_plugins_that_are_not_in_tree_are_not_judged() -> None:

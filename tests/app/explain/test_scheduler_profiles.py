@@ -22,6 +22,7 @@ from tests.builders import expressed
 
 FIT, AFFINITY = "NodeResourcesFit", "InterPodAffinity"
 OFF = {"multiPoint": {"disabled": [{"name": FIT}]}}
+EVEN = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
 
 
 EMPTY = ClusterMirror()
@@ -268,6 +269,22 @@ def test_a_plugin_with_the_same_arguments_is_asked_once() -> None:
     assert found.scheduler is not None
     assert (found.scheduler.not_judged, found.scheduler.not_scored) == ((), ())
     assert found.served.filters[0] in found.profile.filters
+
+
+@pytest.mark.parametrize(
+    ("plugin", "arguments"),
+    [
+        (FIT, {"scoringStrategy": {"type": "LeastAllocated", "resources": EVEN}}),
+        (FIT, {"scoringStrategy": {"type": "LeastAllocated", "resources": [{"name": "cpu"}, {"name": "memory"}]}}),
+        ("NodeResourcesBalancedAllocation", {"resources": EVEN}),
+        ("PodTopologySpread", {"defaultingType": "System"}),
+        (AFFINITY, {"hardPodAffinityWeight": 1}),
+    ],
+)
+def test_defaults_that_are_written_are_no_other_arguments(plugin: str, arguments: dict[str, Any]) -> None:
+    found = explained(next_to_with(plugin, **arguments), profile="full").scheduler
+    assert found is not None
+    assert (found.not_judged, found.not_scored) == ((), ())
 
 
 def test_a_former_name_of_a_score_stands_for_its_strategy() -> None:

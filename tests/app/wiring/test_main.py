@@ -4,15 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from app.settings.limits import Limits
 from app.settings.settings import Settings, SettingsError
 from app.verbs.request import Request
-from app.wiring.engine import create_extender, create_profile, followed_kinds
+from app.wiring.engine import create_extender, create_profile, followed_kinds, for_simulations, simulated_schedulers
 from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Service
 from tests.app.asgi import ask
+from tests.app.explain.configured import configured
 from tests.app.questions import NEAR_WEB, ZONE, by_name, mirror_of, scores, shop
 from tests.builders import labelled, make_node, make_pod, term
 
@@ -109,6 +111,15 @@ def test_a_scheduler_configuration_that_cannot_be_read_ends_the_start(tmp_path: 
     settings = Settings(admin="127.0.0.1:0", scheduler_config=tmp_path / "absent.yaml")
     with pytest.raises(SettingsError, match=r"^KINDRED_SCHEDULER_CONFIG: .*absent\.yaml: No such file or directory$"):
         create_service(settings, ClusterMirror(), None)
+
+
+def test_simulations_preempt_for_the_pods_of_the_profiles_that_do(tmp_path: Path) -> None:
+    off = {"postFilter": {"disabled": [{"name": "DefaultPreemption"}]}}
+    profiles = [{"schedulerName": "default-scheduler"}, {"schedulerName": "patient", "plugins": off}]
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(yaml.safe_dump(configured({}, profiles=profiles)))
+    found = simulated_schedulers(for_simulations(Settings(scheduler_config=file)), ClusterMirror())
+    assert {name: each.preempts for name, each in found.items()} == {"default-scheduler": True, "patient": False}
 
 
 def test_the_kinds_that_a_scheduler_configuration_may_need_are_followed_without_reading_it(tmp_path: Path) -> None:

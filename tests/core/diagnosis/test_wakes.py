@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.wakes import (
     AwaitedVictim,
     Wake,
@@ -13,7 +14,11 @@ from core.diagnosis.wakes import (
 from core.events import ClusterEvent
 from core.explaining.pod_names import PodName, PodUid
 from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import Service
+from core.objects.labels import parse_selector
+from core.objects.pod import DO_NOT_SCHEDULE, HONOR, IGNORE, SpreadConstraint
 from core.plugins import PLUGINS
+from core.profile import full_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
 from tests.builders import NodeBuilder, PodBuilder, expressed, labelled, make_node, make_pod, term
@@ -129,6 +134,19 @@ def test_events_that_a_hint_always_skips_for_the_pod_are_left_out() -> None:
     for policy, reported in (("Honor", True), ("Ignore", False)):
         pod = asking().spread("rack", WEB, nodeTaintsPolicy=policy)
         assert (("Pod", "UpdatePodToleration") in events(pod, uneven)) is reported
+    preferring = asking().spread("zone", WEB, when="ScheduleAnyway", nodeTaintsPolicy="Honor").spread("rack", WEB)
+    assert ("Pod", "UpdatePodToleration") not in events(preferring, uneven), "only hard constraints are read"
+
+
+@pytest.mark.parametrize("policy", [HONOR, IGNORE])
+def test_a_toleration_wakes_a_pod_that_a_default_constraint_keeps_off(policy: str) -> None:
+    by_rack = SpreadConstraint(1, "rack", DO_NOT_SCHEDULE, node_taints_policy=policy)
+    arguments = {"PodTopologySpread": {"defaulting_type": "List", "default_constraints": (by_rack,)}}
+    mirror = mirror_of(roomy("n1"))
+    mirror.apply(ClusterEvent("Add", Service("default", "s", parse_selector({"of": "x"}, ()))))
+    decision = Diagnosis(full_profile(arguments), mirror, pod_of(asking().label("of", "x")), mirror.batch(["n1"]))
+    found = [action for each in wakes(decision) if each.of_pod_itself for action in each.actions]
+    assert found == ["UpdatePodLabel", *(["UpdatePodToleration"] if policy == HONOR else [])]
 
 
 def test_a_pod_that_fits_waits_for_nothing() -> None:

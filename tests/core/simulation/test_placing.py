@@ -185,6 +185,12 @@ def test_victims_are_named_for_a_pod_that_fits_only_by_preemption() -> None:
     assert [each.name for each in by_preemption.victims] == ["a"]
     assert (without.fate, low.fate) == (Fate.UNSCHEDULABLE, Fate.UNSCHEDULABLE)
     assert nodes_of(placed(mirror, replica("huge", cpu=20).priority(9))) == ["unschedulable"]
+    patient = {name: each._replace(preempts=False) for name, each in schedulers(mirror).items()}
+
+    def place(fork: Fork) -> list[Outcome]:
+        return finished(Placing(mirror, fork, patient, ties(mirror, FIRST)).place([pod_of(high)]))
+
+    assert nodes_of(within(mirror, place)) == ["unschedulable"]
 
 
 def test_a_volume_that_one_claim_takes_is_not_there_for_the_next_one() -> None:

@@ -235,7 +235,7 @@ FAULTS: Final = (
         breaks="A node goes though the default constraints of a profile leave its pods without a place.",
         old="    return profile.spreads_all\n",
         new="    return False\n",
-        tests=("core/simulation/test_default_spread.py",),
+        tests=("core/simulation/test_rules_of_arguments.py",),
     ),
     Fault(
         id="placed-pods-are-kept-over-orders",

@@ -72,7 +72,8 @@ def switched_off(*names: str, at: str = "multiPoint") -> dict[str, Any]:
 
 
 def waits(profile: int, plugin: str, **args: object) -> dict[str, Any]:
-    return profile_changed(profile, pluginConfig=[{"name": plugin, "args": args}])
+    another = {"name": "Mine", "args": ["of any form"]}
+    return profile_changed(profile, pluginConfig=[another, {"name": plugin, "args": args}])
 
 
 PREEMPT = "extenders[0].preemptVerb"

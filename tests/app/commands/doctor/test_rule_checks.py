@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
+import yaml
 
+from app.commands.doctor.registration import Registration
 from app.commands.doctor.rule_checks import finest_pair
+from app.scheduler_configuration.scheduler_config import parse_scheduler_config
 from tests.app.commands.doctor.registrations import (
     FULL_OFFLOAD,
     NEXT_TO,
@@ -58,6 +61,21 @@ CASES = {
             with_arguments("InterPodAffinity", hardPodAffinityWeight=5),
             settings={"plugin_args": '{"InterPodAffinity": {"hardPodAffinityWeight": 5}}'},
         ),
+    ),
+    "a-weight-of-0-that-kindred-does-not-have": warning(
+        "plugin-arguments",
+        "profiles[0].pluginConfig InterPodAffinity",
+        registration(with_arguments("InterPodAffinity", hardPodAffinityWeight=0)),
+        registration(with_arguments("InterPodAffinity", hardPodAffinityWeight=1)),
+    ),
+    "arguments-that-the-scheduler-does-not-have": warning(
+        "plugin-arguments",
+        "profiles[0].pluginConfig InterPodAffinity",
+        registration(
+            with_arguments("InterPodAffinity"),
+            settings={"plugin_args": '{"InterPodAffinity": {"hardPodAffinityWeight": 5}}'},
+        ),
+        registration(with_arguments("InterPodAffinity")),
     ),
     "a-sample-by-default": error("sampling", PERCENTAGE, registration(sampled(None)), registration(sampled(100))),
     "the-percentage-of-the-profile-wins-a-sample": error(
@@ -197,6 +215,28 @@ def test_the_pair_that_is_told_weighs_as_the_plugin_and_has_the_most_steps(weigh
     steps, factor = finest_pair(weight)
     assert steps * factor * 10 == 100 * weight
     assert not [more for more in range(steps + 1, 101) if 10 * weight % more == 0]
+
+
+def test_each_profile_has_its_own_weight_of_the_only_score() -> None:
+    def weighing(weight: int) -> dict[str, Any]:
+        multi_point = {"enabled": [{"name": "InterPodAffinity", "weight": weight}]}
+        return {"multiPoint": multi_point, "score": OFF, "preScore": OFF}
+
+    for index, weights in enumerate(((5, 2), (2, 5))):
+        (finding,) = found(registration(profiles(SCORE_OFFLOAD, *map(weighing, weights))), "weight-balance")
+        assert finding.message.endswith(f"(InterPodAffinity 5), in the profile scheduler-{index}")
+
+
+def test_without_settings_the_scores_weigh_as_in_tree() -> None:
+    def inferred(weight: int) -> Registration:
+        document = {**SCORE_OFFLOAD, "extenders": [{**SCORE_OFFLOAD["extenders"][0], "weight": weight}]}
+        most = off("score", *FULL_SCORES[:-1])
+        config = parse_scheduler_config(yaml.safe_dump(profiles(document, most)))
+        return Registration.inferred(config, config.extenders[0])
+
+    assert found(inferred(137), "weight-balance") == []
+    (finding,) = found(inferred(138), "weight-balance")
+    assert "add up to 1100 (InterPodAffinity 2, NodeAffinity 2, NodeResourcesBalancedAllocation 1," in finding.message
 
 
 def test_what_to_write_is_exact() -> None:

@@ -1,4 +1,6 @@
-"""Default constraints of PodTopologySpread are rules about pods, as those of a pod are: no shortcut forgets them."""
+"""Rules about pods that follow from the arguments of plugins count as those of a pod do: no shortcut forgets them."""
+
+from collections.abc import Mapping
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
@@ -9,7 +11,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Service
 from core.objects.labels import parse_selector
 from core.objects.pod import DO_NOT_SCHEDULE, SpreadConstraint
-from core.profile import Profile, full_profile
+from core.profile import Profile, full_profile, parse_profile
 from core.simulation.capacity import Template, capacity
 from core.simulation.loss import lose_each
 from core.simulation.lost_nodes import NodeState
@@ -79,11 +81,22 @@ def test_a_pod_is_tried_again_after_one_that_evens_out_its_spread() -> None:
     assert (found.placed, found.pending_placed) == (1, 1)
 
 
+def gang_of_two(mirror: ClusterMirror, profile: Profile, max_steps: int) -> Mapping[str, str] | Shortfall:
+    placer = Placer(mirror, profile, lambda pod: FreshEvaluation(mirror, pod), lambda _, best: int(best[0]))
+    return place_gang(placer, Gang([pod_of(member(name).label("of", "x")) for name in "ab"], max_steps=max_steps))
+
+
 def test_nothing_is_proved_of_a_gang_without_a_search() -> None:
     mirror = cluster(node("n1", cpu=4), node("n2", cpu=1, zone="b").unschedulable())
-    profile = spreading()
-    placer = Placer(mirror, profile, lambda pod: FreshEvaluation(mirror, pod), lambda _, best: int(best[0]))
-    pods = [pod_of(member(name).label("of", "x")) for name in "ab"]
-    found = place_gang(placer, Gang(pods, max_steps=0))
+    found = gang_of_two(mirror, spreading(), max_steps=0)
     assert isinstance(found, Shortfall)
     assert (found.placed, found.is_proved, found.may_need_others) == (1, False, True)
+
+
+def test_a_service_that_stays_together_may_begin_in_another_zone() -> None:
+    for keys, expected in ((ZONE,), ["n2", "n3"]), ((), ["n1", "n2"]):
+        mirror = cluster(node("n1", cpu=1), node("n2", cpu=1, zone="b"), node("n3", cpu=1, zone="b"))
+        profile = parse_profile("full,ServiceAffinity", {"ServiceAffinity": {"affinity_labels": keys}})
+        found = gang_of_two(mirror, profile, max_steps=100)
+        assert isinstance(found, Mapping)
+        assert sorted(found.values()) == expected
