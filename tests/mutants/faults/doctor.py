@@ -147,4 +147,11 @@ FAULTS: Final = (
         old="    found = [each for each in found if KIND in each[1]] or found",
         new="    found = [*found]",
     ),
+    Fault(
+        id="scores-weigh-one-without-settings",
+        breaks="The doctor takes a weight of 1 for each score where Kindred's settings are not given.",
+        old="if len(scores) == 1 or registration.assumed:",
+        new="if len(scores) == 1:",
+        tests=("app/commands/doctor/test_rule_checks.py",),
+    ),
 )

@@ -233,4 +233,11 @@ FAULTS: Final = (
         old="attempt.nodes, unit.others, of_nodes)",
         new="attempt.nodes, self._others.count, of_nodes)",
     ),
+    Fault(
+        id="service-stays-together-unnoticed",
+        breaks="A gang of a service is refused as proved where its first member has begun in too small a region.",
+        old="profile.keeps_services_together or is_spread(pod, profile)",
+        new="is_spread(pod, profile)",
+        tests=("core/simulation/test_rules_of_arguments.py",),
+    ),
 )

@@ -79,4 +79,18 @@ FAULTS: Final = (
         new="return (*apart, classifier.key",
         tests=("test_pending_command.py", "test_pending.py"),
     ),
+    Fault(
+        id="bypassed-pod-is-judged-by-kindred",
+        breaks="An explanation says that rules of Kindred keep pods off nodes that it passes untouched.",
+        old="called = self._kindred is not None and not passes and self._kindred",
+        new="called = self._kindred is not None and self._kindred",
+        tests=("app/explain/test_bypassed.py",),
+    ),
+    Fault(
+        id="disabled-preemption-preempts",
+        breaks="Preemption is proposed to pods whose profile has it disabled.",
+        old="*([preempted] if decision.explained.preempts else ()),",
+        new="preempted,",
+        tests=("app/explain/test_scheduler_plugins.py",),
+    ),
 )
