@@ -218,7 +218,7 @@ class Gangs:
 
     def _placed(self, unit: Unit, pod: Pod, now: float, nodes: NodeBatch | None) -> GangResponse:
         """Place the members that must be placed together. `pod`, the member of the request, goes first."""
-        rule, counts = self._rule(unit.group), self._tally(unit)
+        rule, counts = self._rule(unit.group), self._tally(unit, pod)
         unit.order = order_of(unit, counts, pod)
         members, missing = to_place(rule, counts, len(unit.reserved), pod)
         if waits := waiting_text(rule, counts, missing):
@@ -290,8 +290,10 @@ class Gangs:
             unit.reason = shortfall_text(unit.shortfall)
 
     def _reserve(self, unit: Unit, found: Mapping[str, str], now: float, timeout: float) -> None:
+        if not unit.reserved:  # else a member that comes again and again would keep the places of the others
+            unit.reserved_at, unit.deadline = now, now + timeout
         unit.reserved.update(found)
-        unit.reserved_at, unit.deadline, unit.version = now, now + timeout, unit.group.version
+        unit.version = unit.group.version
         unit.reason, unit.is_timed_out = "", False
         unit.overtaken = 0
         self._reserving[unit.group.key] = unit
@@ -416,8 +418,8 @@ class Gangs:
             self._packing_problems[unit.group.key] = packing.problem
         return packing
 
-    def _tally(self, unit: Unit) -> Tally:
-        return tally(unit, self._mirror, self._eligible)
+    def _tally(self, unit: Unit, incoming: Pod | None = None) -> Tally:
+        return tally(unit, self._mirror, self._eligible, incoming)
 
     # Status.
 

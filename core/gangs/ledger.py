@@ -9,6 +9,8 @@ from typing import Final
 
 WINDOW: Final = 10
 """Seconds."""
+_ROUNDING: Final = 1e-9
+"""Seconds that may be left of a sum when all its parts are taken off."""
 
 
 class Ledger:
@@ -47,5 +49,8 @@ class Ledger:
             self._total = 0.0
 
     def _add(self, gang: str, spent: float) -> None:
+        namespace = gang.partition("/")[0]
         self._total += spent
-        self._of[gang.partition("/")[0]] += spent
+        self._of[namespace] += spent
+        if self._of[namespace] < _ROUNDING:
+            del self._of[namespace]

@@ -99,12 +99,12 @@ class Tally(NamedTuple):
         return self.bound + self.assumed
 
 
-def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool]) -> Tally:
-    """Count the members of a unit. `eligible` returns whether this scheduler decides for a pending pod."""
+def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool], incoming: Pod | None = None) -> Tally:
+    """Count the members of a unit, except `incoming`. `eligible`: whether this scheduler decides for a pending pod."""
     bound = assumed = excluded = terminating = 0
     pending = []
     for uid, pod in unit.group.members.items():
-        if uid in unit.reserved:
+        if uid in unit.reserved or (incoming is not None and uid == incoming.uid):
             continue
         if pod.terminating:  # no API server binds it any more, although it may be assumed
             terminating += 1
@@ -129,9 +129,7 @@ def to_place(rule: Rule, counts: Tally, reserved: int, incoming: Pod | None = No
     need = rule.minimum - counts.scheduled - reserved
     if need <= 0:
         return (), 0
-    members = counts.pending
-    if incoming is not None:
-        members = (incoming, *(pod for pod in members if pod.uid != incoming.uid))
+    members = counts.pending if incoming is None else (incoming, *counts.pending)
     missing = need - len(members)
     if missing > 0 and not counts.scheduled:
         return (), missing

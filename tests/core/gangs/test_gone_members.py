@@ -1,5 +1,6 @@
-"""Members that terminate, or that only a request has shown, count for no gang."""
+"""Members that terminate, come again and again, or that only a request has shown."""
 
+from tests.builders import make_pod
 from tests.core.gangs.gang_setting import GangSetting, member, node
 
 A, B, C, D = (member(name, 3) for name in "abcd")
@@ -64,3 +65,22 @@ def test_a_member_that_only_a_request_has_shown_is_forgotten_with_its_assumption
     assert setting.ask(C).startswith("on ")
     assert [pod.name for pod in setting.mirror.expire(50.0)] == ["c"]
     assert setting.status().members == 2
+
+
+def test_a_member_that_the_watch_has_not_shown_is_not_one_that_cannot_be_placed() -> None:
+    setting = GangSetting(node("n0"))
+    assert setting.ask(A) == "group default/train: waits for 2 more members of 3"
+
+
+def test_a_place_ends_with_its_timeout_also_if_another_member_comes_again_and_again() -> None:
+    first, again, never = (make_pod(name).of_group("train", 3, 10).requests(cpu=1) for name in "abc")
+    setting = GangSetting(node("n0"), node("n1"))
+    setting.see(first, again, never)
+    setting.ask(first)
+    for second in range(1, 10):
+        setting.now = float(second)
+        assert setting.ask(again).startswith("on ")
+    assert setting.status().reserved_since == 9.0
+    setting.now = 10.0
+    setting.gangs.begin(setting.now)
+    assert setting.assumed() == {"a", "b"}

@@ -347,3 +347,11 @@ def test_what_is_charged_to_a_later_window_leaves_this_one_as_it_is() -> None:
     assert (ledger.used(112.0), ledger.used_by("a/x"), ledger.used_by("b/z")) == (0.25, 0.0, 0.25)
     ledger.forgive("b/y")
     assert ledger.used(112.0) == 0.0
+
+
+def test_a_ledger_keeps_nothing_of_namespaces_whose_gangs_failed_long_ago() -> None:
+    ledger = Ledger()
+    for second in range(100):
+        ledger.charge(f"n{second}/train", 0.1, float(second))
+        ledger.used(float(second))
+    assert len(ledger._of) <= 12  # noqa: SLF001  # memory has no other sign

@@ -29,6 +29,13 @@ FAULTS: Final = (
         tests=("core/gangs/test_gone_members.py",),
     ),
     Fault(
+        id="each-place-renews-the-timeout",
+        breaks="A member that comes again and again keeps the places of the others for ever.",
+        old="        if not unit.reserved:  # else a member that comes",
+        new="        if unit:  # else a member that comes",
+        tests=("core/gangs/test_gone_members.py",),
+    ),
+    Fault(
         id="a-volume-for-two-members",
         breaks="Two members of a gang are given the same volume.",
         old="    return place_on(mirror, fork, profile, pod, found).node_name",
