@@ -21,7 +21,6 @@ from core.framework.interface import Plugin
 from core.objects.pod import Pod
 from core.plugins import DEFAULTS, DEVICES, EXPLAINED, PLUGINS
 from core.plugins.in_tree import DefaultPreemption, DeviceSchedulers
-from core.plugins.noderesources.arguments import ResourceSpec, ScoringStrategy, with_default_weights
 from core.profile import Arguments, full_profile, profile_arguments, with_argument, with_device_score, with_devices
 from core.profile import Profile as Plugins
 from core.scheduling_cycle import ALL
@@ -98,21 +97,10 @@ def changed_arguments(name: str, scheduler: str, arguments: Arguments, others: A
 def _effective(name: str, scheduler: str, arguments: Arguments) -> Mapping[str, object]:
     """Return all arguments of a plugin as they are for a scheduler, with defaults for missing ones."""
     defaults = {each.name: each.default for each in inspect.signature(EXPLAINED[name]).parameters.values()}
-    given = {**defaults, **arguments.get(name, {})}
-    return {key: _for(scheduler, value) for key, value in given.items()}
-
-
-def _for(scheduler: str, value: object) -> object:
-    match value:
-        case DeviceSchedulers():
-            return value.have(scheduler)
-        case ScoringStrategy():
-            return value.type, with_default_weights(value.resources), value.shape
-        case [ResourceSpec(), *_]:
-            return with_default_weights([each for each in value if isinstance(each, ResourceSpec)])
-        case list():
-            return tuple(value)
-    return value
+    return {
+        key: value.have(scheduler) if isinstance(value, DeviceSchedulers) else EXPLAINED[name].effect_of(value)
+        for key, value in {**defaults, **arguments.get(name, {})}.items()
+    }
 
 
 def _outside(profile: Profile) -> Iterator[NotJudged]:

@@ -178,6 +178,11 @@ class Plugin:
         return True
 
     @staticmethod
+    def effect_of(argument: object, /) -> object:
+        """Return what is equal for all values of an argument of the constructor that have the same effect."""
+        return tuple(argument) if isinstance(argument, list) else argument
+
+    @staticmethod
     def reserves_for(_mirror: ClusterMirror, _pod: Pod, /) -> str:
         """Return what kube-scheduler's plugin reserves for a pod, on nodes that its Filter saw. Empty: nothing."""
         return ""

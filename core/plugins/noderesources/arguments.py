@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from core.framework.arguments import Args, Int32, Strict
+from core.framework.interface import Plugin
 
 
 class ResourceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,6 +85,16 @@ def _shape_errors(shape: Sequence[UtilizationShapePoint]) -> Iterator[str]:
             yield f"{path}[{index}].utilization: not in valid range [0, {MAX_UTILIZATION}], got {point.utilization}"
         if not 0 <= point.score <= MAX_CUSTOM_PRIORITY_SCORE:
             yield f"{path}[{index}].score: not in valid range [0, {MAX_CUSTOM_PRIORITY_SCORE}], got {point.score}"
+
+
+def effect_of(argument: object) -> object:
+    """Return what is equal for all values of an argument that have the same effect, as `Plugin.effect_of`."""
+    match argument:
+        case ScoringStrategy():
+            return argument.type, with_default_weights(argument.resources), argument.shape
+        case [ResourceSpec(), *_]:
+            return with_default_weights([each for each in argument if isinstance(each, ResourceSpec)])
+    return Plugin.effect_of(argument)
 
 
 # As people write them.

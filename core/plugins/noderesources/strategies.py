@@ -29,6 +29,7 @@ from core.plugins.noderesources.arguments import (
     ScoredResource,
     ScoringStrategy,
     UtilizationShapePoint,
+    effect_of,
     with_default_weights,
 )
 from core.plugins.noderesources.columns import (
@@ -157,6 +158,7 @@ class ResourceScore(ScorePlugin[ScoreState]):
     scores_alone = True
     normalizes_alone = True
     state_lasts = True
+    effect_of = staticmethod(effect_of)
 
     def __init__(self, resources: Sequence[ResourceSpec]) -> None:
         self._resources = with_default_weights(resources)
