@@ -37,7 +37,14 @@ from app.simulation.objects_at_hand import Taken, take_items
 from app.simulation.raw_objects import RawObjects
 from app.verbs.filter import create_bypass
 from app.verbs.request import RecentPods
-from app.wiring.engine import apply_partition, create_cache, explained_profile, scheduler_profiles, served_profile
+from app.wiring.engine import (
+    apply_partition,
+    create_cache,
+    explained_profile,
+    scheduler_profiles,
+    served_profile,
+    untouched_profile,
+)
 from core.events import Kind, Missing
 from core.mirror.cluster import ClusterMirror
 from core.objects.devices import DeviceTaintRule
@@ -337,4 +344,5 @@ def explainer_of(settings: Settings, cluster: Cluster, waiting: RecentPods, work
         release=cluster.release,
         schedulers=scheduler_profiles(settings, explained),
         bypass=create_bypass(settings),
+        untouched=untouched_profile(settings),
     )

@@ -18,7 +18,7 @@ from app.verbs.effects import Effects
 from app.verbs.filter import NOBODY, Bypass
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import NOTHING as NO_RULES
-from core.diagnosis.explained_profile import ExplainProfile
+from core.diagnosis.explained_profile import ExplainProfile, every_rule
 from core.diagnosis.node_detail import NodeDetail, node_detail
 from core.diagnosis.summary import Summary, summary
 from core.diagnosis.wakes import AwaitedVictim, awaited_victims
@@ -40,6 +40,7 @@ from core.objects.pod import Pod
 from core.simulation.one_pod import place_on
 
 Seen = TypeVar("Seen")
+_EVERY_IN_TREE_RULE: Final = every_rule(NO_RULES)
 
 
 class Detail(msgspec.Struct, frozen=True):
@@ -155,12 +156,13 @@ class Explainer:
         schedulers: SchedulerProfiles | None = None,
         effects: Effects | None = None,
         bypass: Bypass = NOBODY,
+        untouched: ExplainProfile = _EVERY_IN_TREE_RULE,
     ) -> None:
         """Explain the pods of a mirror, in the turns of `known`. Kindred passes those that `bypass` covers untouched.
 
         `schedulers` are the profiles of the scheduler's configuration. None: the configuration is unknown, and all pods
-        are explained by `explained`. `effects` show which group Kindred places a pod with, and which victims the pod
-        waits for. None: there is no service.
+        are explained by `explained`, and those that pass by `untouched`. `effects` show which group Kindred places a
+        pod with, and which victims the pod waits for. None: there is no service.
         """
         self.explained: Final = explained
         self.mirror: Final = known.mirror
@@ -171,12 +173,13 @@ class Explainer:
         self._schedulers = schedulers
         self._effects = effects
         self._bypass = bypass
+        self._untouched = untouched
 
     def explained_of(self, pod: Pod) -> ExplainProfile:
         """Return the plugins that explain a pod."""
         explained = self.explained if self._schedulers is None else self._schedulers.of(pod)
-        if self._bypass.covers(pod):
-            explained = replace(explained, served=NO_RULES)
+        if explained.configured is None and self._bypass.covers(pod):
+            explained = replace(self._untouched, scheduler=explained.scheduler)
         return explained.of_pod(self.mirror, pod)
 
     def unit_of(self, pod: Pod) -> UnitStatus | None:

@@ -191,7 +191,7 @@ class SchedulerProfiles:
             off=_off(scheduler, extender_filters, extender_scores),
             extender=self._kindred.url_prefix if self._kindred is not None else "",
             percentage_of_nodes_to_score=ALL if extender.filters and scope is DecideScope.ANY_NODE else percentage,
-            preempts=(self._evicts and not passes)
+            preempts=(self._evicts and bool(extender.filters))
             or (bool(scheduler.filters) and profile.runs(DefaultPreemption.name, "postFilter")),
         )
         rules = self._with_gaps(rules, runs, resources)

@@ -50,6 +50,7 @@ from app.wiring.engine import (
     scheduler_profiles,
     simulated_kinds,
     simulated_schedulers,
+    untouched_profile,
 )
 from core.diagnosis.wakes import VictimsByPod, victims_by_pod
 from core.events import NOT_MISSING
@@ -189,6 +190,7 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
         schedulers=scheduler_profiles(settings, explained),
         effects=engine.effects,
         bypass=engine.extender.bypass,
+        untouched=untouched_profile(settings),
     )
 
     def waits() -> VictimsByPod:

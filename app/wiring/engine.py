@@ -31,7 +31,7 @@ from app.verbs.pods import PodApi, PodLookup
 from app.verbs.scopes import DecideScope, DecideScopes, decide_scopes, device_schedulers, in_tree_schedulers
 from app.wiring.cluster import Cluster
 from core.device_ranking import DeviceRanking
-from core.diagnosis.explained_profile import ExplainProfile, every_rule
+from core.diagnosis.explained_profile import NOTHING, ExplainProfile, every_rule
 from core.equivalence.cache import DEFAULT_OPTIONS, CacheOptions, EquivalenceCache, Evaluations
 from core.events import Kind
 from core.gangs.gangs import Gangs
@@ -237,6 +237,11 @@ def explained_profile(settings: Settings, profile: Profile) -> ExplainProfile:
     ranked = _ranked(settings)
     scores = settings.decide == "off" or bool(ranked)
     return every_rule(profile, plugin_arguments(settings), devices_score=scores, ranked=ranked)
+
+
+def untouched_profile(settings: Settings) -> ExplainProfile:
+    """Return the rules of explanations for pods that Kindred passes untouched: in-tree ones. Raises SettingsError."""
+    return every_rule(NOTHING, plugin_arguments(settings))
 
 
 def scheduler_profiles(settings: Settings, every: ExplainProfile) -> SchedulerProfiles | None:

@@ -39,7 +39,9 @@ def with_default_weights(resources: Sequence[ResourceSpec]) -> tuple[ScoredResou
 MAX_UTILIZATION: Final = 100
 MAX_CUSTOM_PRIORITY_SCORE: Final = 10
 MAX_WEIGHT: Final = 100
-_TYPES: Final = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
+RATIO: Final = "RequestedToCapacityRatio"
+"""The only type of a strategy that reads its shape."""
+_TYPES: Final = ("LeastAllocated", "MostAllocated", RATIO)
 _PATH: Final = "scoringStrategy"
 
 
@@ -68,7 +70,7 @@ class ScoringStrategy(msgspec.Struct, frozen=True, gc=False):
                     f"{path}: resource weight of {resource.name} not in valid range (0, {MAX_WEIGHT}], "
                     f"got {resource.weight}"
                 )
-        if self.shape or self.type == "RequestedToCapacityRatio":
+        if self.shape or self.type == RATIO:
             yield from _shape_errors(self.shape)
 
 
@@ -91,9 +93,12 @@ def effect_of(argument: object) -> object:
     """Return what is equal for all values of an argument that have the same effect, as `Plugin.effect_of`."""
     match argument:
         case ScoringStrategy():
-            return argument.type, with_default_weights(argument.resources), argument.shape
+            shape = argument.shape if argument.type == RATIO else ()
+            return argument.type, with_default_weights(argument.resources), shape
         case [ResourceSpec(), *_]:
             return with_default_weights([each for each in argument if isinstance(each, ResourceSpec)])
+        case [str(), *_]:  # names of ignored resources
+            return frozenset(argument)
     return Plugin.effect_of(argument)
 
 

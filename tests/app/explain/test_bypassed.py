@@ -9,9 +9,13 @@ from app.feeds.release import ReleaseTracker
 from app.settings.settings import Settings
 from app.verbs.filter import create_bypass
 from app.verbs.request import RecentPods
+from app.wiring.engine import create_profile, explained_profile, untouched_profile
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import Judge, served_alone
+from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import Service
+from core.objects.labels import parse_selector
 from core.objects.pod import Pod
 from tests.app.commands.doctor.registrations import DECIDE, DECIDING, FULL_OFFLOAD
 from tests.app.explain.configured import scheduler_profiles
@@ -20,6 +24,7 @@ from tests.core.decoded import mirror_of, pod_of
 from tests.core.profile_parts import affinity_profile
 
 HOST = "kubernetes.io/hostname"
+ONE_HOST = '{"ServiceAffinity": {"affinityLabels": ["kubernetes.io/hostname"]}}'
 PASSING = Settings(bypass_namespaces=("kube-system",))
 
 
@@ -56,6 +61,28 @@ def test_without_a_configuration_it_is_no_judgement_of_kindred(namespace: str, *
     )
     found = explainer.look_at(shy(namespace), lambda it: (it.judge_of("InterPodAffinity"), bool(it.response.codes[0])))
     assert found == (Judge.KINDRED if rejects else Judge.SCHEDULER, rejects)
+
+
+@pytest.mark.parametrize("settings", [Settings(), PASSING])
+def test_a_rule_that_kube_scheduler_does_not_have_is_none_for_such_a_pod(settings: Settings) -> None:
+    pod = make_pod("next").in_namespace("kube-system").label("app", "web")
+    running = make_pod("web").in_namespace("kube-system").label("app", "web").on("n1")
+    mirror = mirror_of(*(make_node(name).label(HOST, name).allocatable(pods=9) for name in ("n1", "n2")), running)
+    selector = parse_selector({"app": "web"}, ())
+    mirror.apply(ClusterEvent("Add", Service(namespace="kube-system", name="web", selector=selector)))
+    served = settings.model_copy(update={"profile": "full,ServiceAffinity", "plugin_args": ONE_HOST})
+    explained = explained_profile(served, create_profile(served))
+    explainer = Explainer(
+        explained,
+        KnownPods(mirror, RecentPods()),
+        None,
+        OF_A_DUMP,
+        release=ReleaseTracker(served, mirror),
+        bypass=create_bypass(served),
+        untouched=untouched_profile(served),
+    )
+    fitting, rejected = explainer.look_at(pod_of(pod), lambda it: (len(it.fitting), int(it.response.codes.sum() > 0)))
+    assert (fitting, rejected) == ((2, 0) if settings is PASSING else (1, 1))
 
 
 def test_no_program_decides_or_evicts_for_a_pod_that_passes() -> None:

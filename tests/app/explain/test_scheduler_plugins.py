@@ -18,6 +18,7 @@ ZONE = "topology.kubernetes.io/zone"
 EMPTY = make_node("empty").label(ZONE, "a").allocatable(cpu=8, memory="16Gi", pods=10)
 BUSY = make_node("busy").label(ZONE, "b").allocatable(cpu=8, memory="16Gi", pods=10)
 NO_PREEMPTION = {"disabled": [{"name": "DefaultPreemption"}]}
+GPUS = [{"name": "example.com/gpu"}]
 NEXT = make_pod("next").label("app", "web").requests(cpu=4, memory="8Gi")
 
 
@@ -109,21 +110,25 @@ def test_the_shape_of_storage_scores_is_not_judged_and_said(args: dict[str, Any]
 
 # default_preemption.go: PostFilter alone makes room, so there is none where a profile does not run it.
 @pytest.mark.parametrize(
-    ("plugins", "filters", "settings", "preempts"),
+    ("plugins", "filters", "kindred", "preempts"),
     [
-        pytest.param({}, True, {}, True, id="default"),
-        pytest.param({"postFilter": NO_PREEMPTION}, True, {}, False, id="off"),
-        pytest.param({"multiPoint": NO_PREEMPTION}, True, {}, False, id="off-everywhere"),
-        pytest.param({"postFilter": NO_PREEMPTION}, True, {"preempt": "evict"}, True, id="kindred"),
-        pytest.param({"filter": {"disabled": [{"name": "*"}]}}, False, {}, False, id="without-filters"),
+        pytest.param({}, True, None, True, id="default"),
+        pytest.param({"postFilter": NO_PREEMPTION}, True, None, False, id="off"),
+        pytest.param({"multiPoint": NO_PREEMPTION}, True, None, False, id="off-everywhere"),
+        pytest.param({"postFilter": NO_PREEMPTION}, True, {}, True, id="kindred"),
+        pytest.param({"postFilter": NO_PREEMPTION}, True, {"filterVerb": ""}, False, id="kindred-filters-none"),
+        pytest.param({"postFilter": NO_PREEMPTION}, True, {"managedResources": GPUS}, False, id="kindred-not-asked"),
+        pytest.param({"filter": {"disabled": [{"name": "*"}]}}, False, None, False, id="without-filters"),
     ],
 )
 def test_nobody_preempts_where_the_profile_does_not(
-    plugins: dict[str, Any], settings: dict[str, Any], *, filters: bool, preempts: bool
+    plugins: dict[str, Any], kindred: dict[str, Any] | None, *, filters: bool, preempts: bool
 ) -> None:
-    document, pod = configured({"plugins": plugins}), pod_of(make_pod("p").requests(cpu=6).priority(9))
+    extender = {"urlPrefix": "http://kindred:1", "filterVerb": "filter", "prioritizeVerb": "p", "weight": 1}
+    evicting = {"extenders": [extender | kindred]} if kindred is not None else {}
+    document, pod = configured({"plugins": plugins}, **evicting), pod_of(make_pod("p").requests(cpu=6).priority(9))
     mirror = mirror_of(EMPTY, make_pod("low").requests(cpu=6).on("empty"))
-    rules = scheduler_profiles(document, settings=Settings(**settings)).of(pod)
+    rules = scheduler_profiles(document, settings=Settings(preempt="evict" if evicting else "off")).of(pod)
     assert rules.preempts is preempts
     helping = find_remedies(Diagnosis(rules, mirror, pod, mirror.batch(["empty"])), 50)
     ways = [step.way for remedy in helping for step in remedy.steps if isinstance(step, RemovePod)]

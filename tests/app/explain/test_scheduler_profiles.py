@@ -23,6 +23,7 @@ from tests.builders import expressed
 FIT, AFFINITY = "NodeResourcesFit", "InterPodAffinity"
 OFF = {"multiPoint": {"disabled": [{"name": FIT}]}}
 EVEN = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
+SHAPE = {"shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}
 
 
 EMPTY = ClusterMirror()
@@ -276,6 +277,7 @@ def test_a_plugin_with_the_same_arguments_is_asked_once() -> None:
     [
         (FIT, {"scoringStrategy": {"type": "LeastAllocated", "resources": EVEN}}),
         (FIT, {"scoringStrategy": {"type": "LeastAllocated", "resources": [{"name": "cpu"}, {"name": "memory"}]}}),
+        (FIT, {"scoringStrategy": {"type": "LeastAllocated", "resources": EVEN, "requestedToCapacityRatio": SHAPE}}),
         ("NodeResourcesBalancedAllocation", {"resources": EVEN}),
         ("PodTopologySpread", {"defaultingType": "System"}),
         (AFFINITY, {"hardPodAffinityWeight": 1}),
@@ -285,6 +287,14 @@ def test_defaults_that_are_written_are_no_other_arguments(plugin: str, arguments
     found = explained(next_to_with(plugin, **arguments), profile="full").scheduler
     assert found is not None
     assert (found.not_judged, found.not_scored) == ((), ())
+
+
+def test_the_order_of_ignored_resources_makes_no_other_arguments() -> None:
+    ours = '{"NodeResourcesFit": {"ignoredResources": ["x/b", "x/a"]}}'
+    for theirs, differ in (["x/a", "x/b"], []), (["x/a"], [FIT]):
+        found = explained(next_to_with(FIT, ignoredResources=theirs), profile="full", plugin_args=ours).scheduler
+        assert found is not None
+        assert names(found.not_judged) == differ
 
 
 def test_a_former_name_of_a_score_stands_for_its_strategy() -> None:
