@@ -262,6 +262,8 @@ class Binder:
     async def _posted(self, args: BindingArgs, pods: PodApi, deadline: float) -> BindingOutcome:
         now = asyncio.get_running_loop().time()
         until = min(deadline - _FOR_THE_LOOK * self._timeout, now + self._state.seconds_left())
+        if until <= now:  # a POST that is sent and given up at once may still bind the pod
+            return BindingOutcome(BindingResult.UNREACHABLE, "no time is left to post the binding")
         try:
             async with asyncio.timeout_at(until):
                 await pods.bind(args, until, self._state.may_decide)

@@ -215,13 +215,14 @@ class ClusterMirror:
         """Remove the Assumed pods whose binding was finished longer ago than the TTL, and return them.
 
         A pod that is still nominated for its node stays: kube-scheduler nominates a pod while its binding waits
-        (NominatedNodeNameForExpectation, from 1.35 on). Unless it terminates: no API server binds it any more. The call
-        is cheap while no pod can be due, so the caller may call it at any rate.
+        (NominatedNodeNameForExpectation, from 1.35 on). Unless it terminates, as no API server binds it any more, or
+        the end of its binding is reported. The call is cheap while no pod can be due, so the caller may call it at any
+        rate.
         """
 
         def is_nominated(assumed: Pod) -> bool:
             pod = self.pending.nominated_for(assumed.node_name).get(assumed.uid)
-            return pod is not None and not pod.terminating
+            return pod is not None and not pod.terminating and not self._assumed.by_uid[assumed.uid].is_reported
 
         expired = self._assumed.take_overdue(now, is_nominated)
         for pod in expired:

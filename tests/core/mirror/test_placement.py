@@ -130,6 +130,15 @@ def test_the_ttl_is_the_mirror_s() -> None:
     assert mirror.expire(15.1) == [ON_NA]
 
 
+def test_a_nomination_keeps_no_place_once_the_end_of_its_binding_is_reported() -> None:
+    """It waits for nothing any more. Nobody may know whether it is bound, and no decision replaces it meanwhile."""
+    mirror = ClusterMirror(assumed_pod_ttl=5.0)
+    tell(mirror, "Add", replace(UNPLACED, nominated_node_name="na"))
+    mirror.assume(UNPLACED, "na", 0.0)
+    mirror.finish_binding("x", 10.0)
+    assert mirror.expire(15.1) == [ON_NA]
+
+
 ONE = pod("1", "n")
 
 

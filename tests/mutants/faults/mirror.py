@@ -19,6 +19,13 @@ FAULTS: Final = (
         new="deadline = known.assumed_at + max(self._ttl, wait)",
     ),
     Fault(
+        id="nominated-for-ever",
+        breaks="A pod whose bind ended without a known result stays assumed, and undecided, while it is nominated.",
+        old=" and not self._assumed.by_uid[assumed.uid].is_reported\n",
+        new="\n",
+        tests=("core/mirror/test_placement.py",),
+    ),
+    Fault(
         id="expires-at-the-deadline-itself",
         breaks="An assumed pod expires at its deadline, the last moment at which it must not.",
         old="            if now <= assumed.deadline:",

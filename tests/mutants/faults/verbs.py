@@ -41,6 +41,13 @@ FAULTS: Final = (
         tests=("binding/test_binding.py",),
     ),
     Fault(
+        id="binding-posted-without-time",
+        breaks="A pod is bound by a POST that is given up at once, after kube-scheduler has given up.",
+        old="if until <= now:",
+        new="if False:",
+        tests=("binding/test_binding_failures.py",),
+    ),
+    Fault(
         id="place-of-a-pod-that-left-its-gang",
         breaks="A pod that has left its group keeps the place that the gang reserved, and filter ends with an error.",
         old="            if pod.group is None:\n                self.gangs.leave(pod.uid)\n",
