@@ -378,6 +378,9 @@ class ExplainedSpread(Explained):
 
 
 def _honors_taints(decision: Decision) -> bool:
-    """Source: isSchedulableAfterTargetPodChange in podtopologyspread/plugin.go, which an error has queue the pod."""
+    """Return whether a constraint counts only nodes whose taints the pod tolerates. An error queues the pod, too.
+
+    Source: isSchedulableAfterTargetPodChange in podtopologyspread/plugin.go.
+    """
     state = decision.state_of(NAME)
     return not isinstance(state, PreFilterState) or state.honors_taints

@@ -93,4 +93,18 @@ FAULTS: Final = (
         new="preempted,",
         tests=("app/explain/test_scheduler_plugins.py",),
     ),
+    Fault(
+        id="kindred-evicts-for-pods-that-it-does-not-filter",
+        breaks="Preemption by Kindred is proposed to pods that kube-scheduler does not ask it about.",
+        old="preempts=(self._evicts and bool(extender.filters))",
+        new="preempts=self._evicts",
+        tests=("app/explain/test_scheduler_plugins.py",),
+    ),
+    Fault(
+        id="bypassed-pod-has-rules-that-kube-scheduler-lacks",
+        breaks="A rule of Kindred alone keeps pods off nodes that it passes untouched, without a configuration.",
+        old="replace(self._untouched, scheduler=explained.scheduler)",
+        new="replace(explained, served=NO_RULES)",
+        tests=("app/explain/test_bypassed.py",),
+    ),
 )
