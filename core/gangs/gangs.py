@@ -188,7 +188,7 @@ class Gangs:
         `nodes` are the nodes to choose from; None means all. Raises WorkLimitError as a decision does.
         """
         groups = self._mirror.groups
-        if pod.uid in groups.key_of:
+        if pod.uid in self._mirror.pending and pod.uid in groups.key_of:
             return self._response(pod, now, nodes)
         groups.see(pod, deleted=False)  # the request was faster than the watch
         response: GangResponse = None

@@ -67,6 +67,15 @@ def test_a_member_that_only_a_request_has_shown_is_forgotten_with_its_assumption
     assert setting.status().members == 2
 
 
+def test_a_member_that_only_requests_have_shown_is_forgotten_when_the_last_is_rejected() -> None:
+    setting = GangSetting(node("n0"), node("n1"))
+    setting.see(A, B)
+    assert setting.ask(C).startswith("on ")
+    setting.see(A.terminating(), B.terminating())
+    assert "waits for 2 more members of 3" in setting.ask(C)
+    assert setting.status().members == 2
+
+
 def test_a_member_that_the_watch_has_not_shown_is_not_one_that_cannot_be_placed() -> None:
     setting = GangSetting(node("n0"))
     assert setting.ask(A) == "group default/train: waits for 2 more members of 3"

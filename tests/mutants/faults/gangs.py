@@ -8,6 +8,13 @@ _TRIALS: Final = ("core/gangs/test_trials.py",)
 
 FAULTS: Final = (
     Fault(
+        id="ghost-stays-after-its-first-place",
+        breaks="A member that only requests have shown stays for ever if it had a place before its last rejection.",
+        old="if pod.uid in self._mirror.pending and pod.uid in groups.key_of:",
+        new="if pod.uid in groups.key_of:",
+        tests=("core/gangs/test_gone_members.py",),
+    ),
+    Fault(
         id="gangs-tell-names-of-other-namespaces",
         breaks="The Event of a pod has the name of a group in a namespace that its owner may not read.",
         old='    named = f"group {holding}" if is_own else "a group of another namespace"',
