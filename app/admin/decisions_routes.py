@@ -140,5 +140,7 @@ def _readable(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
 
 
 def _containers(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    if value is None or isinstance(value, str):  # a label may have the name of the field
+        return value
     each_of = value if isinstance(value, list) else ()
     return [{key: of for key, of in each.items() if key in _READ} for each in each_of if isinstance(each, dict)]

@@ -148,7 +148,7 @@ def test_the_racks_that_are_wanted_are_drawn_when_somebody_goes_back_from_an_ans
 
 HANGS: Final = """(() => { const [before, late] = [window.fetch, AbortSignal.timeout];
   window.hung = 0;
-  AbortSignal.timeout = pause => late.call(AbortSignal, pause / 100);
+  AbortSignal.timeout = pause => late.call(AbortSignal, window.hung ? pause : pause / 100);
   window.fetch = (path, options) => {
     if (!path.startsWith('cluster') || window.hung) return before(path, options);
     window.hung += 1;
@@ -163,6 +163,26 @@ def test_a_look_without_an_answer_does_not_end_the_looking(page: Page, changing:
     page.browser.until("window.hung === 1")
     with refreshed(page, changing[1]):
         pass
+
+
+REFUSED: Final = """(() => { const before = window.fetch;
+  [window.refuses, window.refused] = [true, 0];
+  window.fetch = (path, options) => {
+    if (!path.startsWith('cluster') || !window.refuses) return before(path, options);
+    window.refused += 1;
+    return Promise.resolve(new Response('{"detail": "try again"}', { status: 503 }));
+  };
+})()"""
+
+
+def test_a_look_that_was_refused_is_taken_again_though_nothing_changes(page: Page, changing: Changing) -> None:
+    text = page.text("#answer")
+    page.value(REFUSED)
+    changing[1]()
+    page.browser.until("window.refused > 0")
+    page.value("new Promise(done => setTimeout(done, 2500))")  # until all changes are known
+    page.value("window.refuses = false")
+    page.browser.until(f"document.querySelector('#answer').textContent !== {text!r}")
 
 
 ANNOUNCED: Final = """(() => { window.said = [];

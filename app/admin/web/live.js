@@ -38,7 +38,7 @@ export function follow(listener) {
 /**
  * A look that can be begun at any time, and is taken as often as is fair. To begin one waits for its end, unless another
  * one is under way.
- * @param {() => Promise<void>} look
+ * @param {() => Promise<unknown>} look false: it is to be taken again
  */
 export function paced(look) {
   let [busy, wanted] = [false, false];
@@ -47,11 +47,11 @@ export function paced(look) {
     if (busy) return;
     busy = true;
     const began = performance.now();
-    await look();
+    const isVain = (await look()) === false;
     const rest = Math.min(Math.max(REST, SHARE * (performance.now() - began)), LONGEST_REST);
     setTimeout(() => {
       busy = false;
-      if (wanted) begin();
+      if (wanted || isVain) begin();
     }, rest);
   };
   return begin;

@@ -309,14 +309,17 @@ const overviewText = () => (overview ? clusterText(overview.cluster, overview.us
 const clusterPath = () =>
   /** @type {"cluster"} */ (rackKey ? `cluster?${new URLSearchParams({ rack: rackKey })}` : "cluster");
 
-/** @param {boolean} asks whether somebody has just asked for it, and is to be led to what is wrong */
+/**
+ * False: there was no answer, and what is shown may be of the past.
+ * @param {boolean} asks whether somebody has just asked for it, and is to be led to what is wrong
+ */
 async function refresh(asks = false) {
   surveyed += 1;
   const number = surveyed;
   try {
     const view = await get(clusterPath());
     await released();
-    if (number !== surveyed) return;
+    if (number !== surveyed) return true;
     const live = overview ? "off" : "polite"; // screen readers would read the counts again and again
     overview = { cluster: new Cluster(view), use: new Use(view) };
     if (!question) complain(byId("rack-key"), byId("rack-key-error"), "");
@@ -327,14 +330,16 @@ async function refresh(asks = false) {
     if (!answer || layer) draw();
     refreshDetail();
   } catch (error) {
-    if (number !== surveyed) return;
+    if (number !== surveyed) return true;
     if (!overview) byId("answer").textContent = messageOf(error);
-    if (!(error instanceof Problem) || error.field !== "rack") return;
+    if (!(error instanceof Problem) || error.status === 0 || error.status >= 500) return false;
+    if (error.field !== "rack") return true;
     if (asks) complainOf(error);
     else if (byId("rack-key-error").textContent !== error.message) {
       complain(inputById("rack-key"), byId("rack-key-error"), error.message);
     }
   }
+  return true;
 }
 
 /** Draw what is shown by the layer that is wanted, as far as there is something of either. */

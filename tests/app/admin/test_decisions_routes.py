@@ -130,6 +130,13 @@ def test_of_containers_only_what_rules_read_is_shown(app: FastAPI, asking: Askin
     assert reported.json()["request"] == args
 
 
+def test_labels_with_the_names_of_fields_of_containers_are_shown(app: FastAPI, asking: Asking) -> None:
+    args = json.loads(QUESTION)
+    args["Pod"]["metadata"]["labels"] = {"containers": "few", "initContainers": ""}
+    asking.ask(json.dumps(args).encode())
+    assert ask(app, "GET", "/debug/decisions/1").json()["pod_sent"] == args["Pod"]
+
+
 def test_an_unknown_decision_is_named(app: FastAPI, asking: Asking) -> None:
     for _ in range(9):
         asking.ask(QUESTION)
