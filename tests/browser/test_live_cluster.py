@@ -268,14 +268,18 @@ def test_a_press_of_the_space_bar_is_not_lost_if_the_list_is_read_again(
     followed.responded("nodes are available")
 
 
-def test_a_click_is_not_lost_if_a_unit_comes_while_the_button_is_down(followed: Page, api_url: str) -> None:
+def test_a_click_is_not_lost_if_a_unit_comes_while_the_button_is_down(
+    followed: Page, api_url: str, followed_url: str, close: Callable[[], None]
+) -> None:
     pod = make_pod("late-0").of_group("late", 3)
-    at = followed.browser.centre("document.querySelector('#units-sum')")
-    followed.delay("units")
     written = [{"verb": "create", "path": PODS.path, "object": pod.obj()}]
     httpx.post(f"{api_url}/_control/objects", json=written).raise_for_status()
     try:
+        until(lambda: "default/late" in httpx.get(f"{followed_url}units").text)
+        followed.delay("units")
+        close()  # a pod without a node alone is no news
         followed.until_delayed()
+        at = followed.browser.centre("document.querySelector('#units-sum')")
         followed.browser.mouse("mousePressed", *at)
         followed.release()
         followed.browser.mouse("mouseReleased", *at)

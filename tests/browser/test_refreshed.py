@@ -165,7 +165,7 @@ def test_a_look_without_an_answer_does_not_end_the_looking(page: Page, changing:
         pass
 
 
-REFUSED: Final = """(() => { const before = window.fetch;
+BUSY: Final = """(() => { const before = window.fetch;
   [window.refuses, window.refused] = [true, 0];
   window.fetch = (path, options) => {
     if (!path.startsWith('cluster') || !window.refuses) return before(path, options);
@@ -177,7 +177,7 @@ REFUSED: Final = """(() => { const before = window.fetch;
 
 def test_a_look_that_was_refused_is_taken_again_though_nothing_changes(page: Page, changing: Changing) -> None:
     text = page.text("#answer")
-    page.value(REFUSED)
+    page.value(BUSY)
     changing[1]()
     page.browser.until("window.refused > 0")
     page.value("new Promise(done => setTimeout(done, 2500))")  # until all changes are known
