@@ -11,9 +11,8 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from app.telemetry.families import Histogram, counter, histogram
-from app.verbs.effects import Decision
 from app.verbs.executor import EvictionOutcome, EvictionResult
-from app.verbs.request import BindingResult, Request, VerbOutcome
+from app.verbs.request import BindingResult, Decision, Request, VerbOutcome
 
 _SECONDS: Final = (
     0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,

@@ -99,7 +99,7 @@ class Binder:
         self._running: dict[str, _Running] = {}  # uid -> its binding under way
 
     async def bind(self, body: Body, waited: float = 0.0) -> VerbResponse:
-        """Return the ExtenderBindingResult for ExtenderBindingArgs. The request has `waited` seconds for its turn."""
+        """Return the ExtenderBindingResult for ExtenderBindingArgs. The request was queued for `waited` seconds."""
         try:
             args = decode_binding_args(body)
         except DecodeError as error:

@@ -33,9 +33,9 @@ from msgspec.structs import replace
 
 from app.scheduler_configuration.schema import CLAIMS
 from app.settings.settings import variable_of
-from app.verbs.effects import Decision, Effects
+from app.verbs.effects import Effects
 from app.verbs.pods import LookupState
-from app.verbs.request import VerbOutcome, VerbResponse
+from app.verbs.request import Decision, VerbOutcome, VerbResponse
 from app.verbs.scopes import DecideScope, DecideScopes
 from app.verbs.wire_in import ExtenderArgs
 from app.verbs.wire_out import (

@@ -18,14 +18,13 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from enum import Enum
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from app.objects.decode import Json
 from app.verbs.pods import PodLookup
-from app.verbs.request import RecentPods
+from app.verbs.request import Decision, RecentPods
 from app.verbs.wire_in import decode_incoming_pod
 from core.framework.interface import Code, Verdicts
 from core.gangs.gangs import Gangs
@@ -271,24 +270,6 @@ _RELEASE_EVERY: Final = 10.0  # seconds: each time may be a list, but only in th
 _LANDS: Final = 1.0
 """Seconds for bindings of the last decisions before the end of a replica. One takes some tens of milliseconds."""
 _LOOKS_EVERY: Final = 0.05  # seconds
-
-
-class Decision(Enum):
-    """The outcome of a decision. Also the values of the metric's label."""
-
-    ASSUMED = "assumed"
-    """The pod is assumed on the returned node."""
-    REPLACED = "replaced"
-    """The same, for a pod that was assumed already: its earlier decision failed."""
-    NOT_ASSUMED = "not_assumed"
-    """The response has a node, but the pod is not assumed there."""
-    NO_FIT = "no_fit"
-    """No node fits."""
-    REJECTED = "refused"
-    """The response has an `Error`."""
-    GANG_WAITS = "gang_waits"
-    """No node is returned, because a member of the pod's group is missing or does not fit."""
-    __hash__ = object.__hash__  # each member is one object, and Enum's own hash is a Python function
 
 
 class Effects:

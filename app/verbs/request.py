@@ -14,6 +14,24 @@ from app.verbs.admission import Admission
 from core.objects.pod import Pod
 
 
+class Decision(Enum):
+    """The outcome of a decision. Also the values of the metric's label."""
+
+    ASSUMED = "assumed"
+    """The pod is assumed on the returned node."""
+    REPLACED = "replaced"
+    """The same, for a pod that was assumed already: its earlier decision failed."""
+    NOT_ASSUMED = "not_assumed"
+    """The response has a node, but the pod is not assumed there."""
+    NO_FIT = "no_fit"
+    """No node fits."""
+    REJECTED = "refused"
+    """The response has an `Error`."""
+    GANG_WAITS = "gang_waits"
+    """No node is returned, because a member of the pod's group is missing or does not fit."""
+    __hash__ = object.__hash__  # each member is one object, and Enum's own hash is a Python function
+
+
 class BindingResult(Enum):
     """The result of a binding. Also the values of the metric's label."""
 

@@ -441,7 +441,7 @@ class Gangs:
 
 
 def _behind_text(unit: Unit, holding: str) -> str:
-    """Return why a unit waits. Whoever may read its Events learns no name of another namespace."""
+    """Return why a unit waits. Its Events must name no group of another namespace."""
     is_own = holding.partition("/")[0] == unit.group.key.partition("/")[0]
     named = f"group {holding}" if is_own else "a group of another namespace"
     return f"waits behind {named}, which was overtaken too often"

@@ -14,10 +14,10 @@ from msgspec import structs
 
 from app.objects.resources import RESOURCES
 from app.settings.limits import Limits
-from app.verbs.effects import Decision, Effects
+from app.verbs.effects import Effects
 from app.verbs.filter import Patient
 from app.verbs.pods import Found, LookupState
-from app.verbs.request import Request, VerbResponse
+from app.verbs.request import Decision, Request, VerbResponse
 from core.framework.interface import SUCCESS, Code, Status, Verdicts
 from core.mirror.node_info import NodeBatch
 from core.objects.groups import Membership

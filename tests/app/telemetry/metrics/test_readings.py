@@ -30,7 +30,7 @@ from app.telemetry.metrics import (
     watch_metrics,
 )
 from app.telemetry.request_metrics import decision_metrics, queue_metrics
-from app.verbs.effects import Decision
+from app.verbs.request import Decision
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.rows import Miss
 from core.events import ClusterEvent
