@@ -343,4 +343,32 @@ FAULTS: Final = (
         new="            return 1",
         tests=_CEL,
     ),
+    Fault(
+        id="decisions-leave-devices-to-a-profile-without-filters",
+        breaks="Kindred answers a node for a pod whose device nobody allocates.",
+        old='arguments = with_argument(plugin_arguments(settings), "device_schedulers", ',
+        new='arguments = with_argument(plugin_arguments(settings), "devices", ',
+        tests=("deciding/test_devices.py",),
+    ),
+    Fault(
+        id="devices-for-claims-among-any-nodes",
+        breaks="Resources are left to a DynamicResources that has not filtered the chosen node.",
+        old="        return DecideScopes(scope, listed)",
+        new="        return DecideScopes(scope)",
+        tests=("deciding/test_scopes.py",),
+    ),
+    Fault(
+        id="disabled-dynamic-resources-not-seen",
+        breaks="A profile that disables DynamicResources is taken to allocate devices.",
+        old="return create_profile(settings, _scheduler_config(settings))",
+        new="return create_profile(settings)",
+        tests=("deciding/test_devices.py",),
+    ),
+    Fault(
+        id="device-scheduler-not-told",
+        breaks="A pod that lacks a device is not told the scheduler to use.",
+        old="        message = self._needs.with_device_needs(request.pod, verdicts)\n",
+        new="        message = verdicts\n",
+        tests=("deciding/test_devices.py",),
+    ),
 )
