@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -188,6 +189,10 @@ class Cluster:
             for each in self.api.items(_OWN_PODS)
             if any(condition["type"] == MARK for condition in each["status"].get("conditions", ()))
         }
+
+    def renewed_at(self) -> datetime:
+        """Return when a leader has sent the present Lease."""
+        return datetime.fromisoformat(self.api.get(LEASE)["spec"]["renewTime"])
 
     def violations(self) -> list[str]:
         """Return the rules that the final state breaks."""

@@ -167,4 +167,4 @@ def decisions(kindred: Kindred) -> dict[str, int]:
 def assert_followed(kindred: Kindred) -> None:
     """Nothing stays assumed, and the mirror equals the API server's objects."""
     wait_until(lambda: not kindred.samples()["kindred_mirror_assumed_pods"], _CONFIRMED, "no pod is assumed")
-    assert kindred.is_equal(), kindred.differences()
+    kindred.assert_equal()

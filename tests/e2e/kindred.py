@@ -13,7 +13,7 @@ import yaml
 from app.commands.rbac import rbac_documents
 from app.settings.settings import PREFIX, Settings
 from tests.e2e.api import Api, Manifest
-from tests.e2e.programs import Program, free_port
+from tests.e2e.programs import Program, free_port, wait_until
 
 ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = ROOT / "manifests"
@@ -21,6 +21,7 @@ BINDS: Final = {"KINDRED_BIND": "true"}
 _ACCOUNTS: Final = "/api/v1/namespaces/kindred/serviceaccounts"
 _MAX_EXPLAINED: Final = 20
 """Nodes that are explained one by one in an answer."""
+_CAUGHT_UP: Final = 20.0  # seconds, far more than any test holds events back
 _SAMPLE: Final = re.compile(r"^(\w+(?:\{[^}]*\})?) (\S+)$", re.MULTILINE)
 
 
@@ -133,6 +134,12 @@ class Kindred:
         """Whether the mirror has what the API server has."""
         found = self.differences().values()
         return not any(each[what] for each in found for what in ("missed", "redundant", "differing"))
+
+    def assert_equal(self) -> None:
+        """Wait until the watches have brought all that the API server has, and raise AssertionError if they never do."""
+        with suppress(TimeoutError):
+            wait_until(self.is_equal, _CAUGHT_UP, "the mirror equals the API server's objects", every=0.5)
+        assert self.is_equal(), self.differences()
 
     def knows(self, uid: str) -> bool:
         """Whether the mirror has a pod, with a node or without."""

@@ -114,7 +114,7 @@ def test_kindred_is_killed_in_the_middle_and_all_pods_find_their_place(
     )
     assert ENOUGH <= bound < PODS
     assert cluster.violations() == []
-    assert kindred.is_equal()
+    kindred.assert_equal()
 
 
 def test_pods_do_not_wait_for_kindred_where_no_hard_rule_depends_on_it(cluster: Cluster) -> None:
@@ -158,4 +158,4 @@ def test_the_leader_goes_in_the_middle_and_the_other_goes_on(
     assert gap < (KILLED if ends is killed else DEFAULTS.lease_duration) + late
     spec = cluster.api.get(LEASE)["spec"]
     assert (spec["holderIdentity"].partition("_")[0], spec["leaseTransitions"]) == ("second", 1)
-    assert second.is_equal()
+    second.assert_equal()
