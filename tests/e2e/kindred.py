@@ -136,7 +136,7 @@ class Kindred:
         return not any(each[what] for each in found for what in ("missed", "redundant", "differing"))
 
     def assert_equal(self) -> None:
-        """Wait until the watches have brought all that the API server has, and raise AssertionError if they never do."""
+        """Wait until the watches have brought what the API server has. Raises AssertionError if they do not."""
         with suppress(TimeoutError):
             wait_until(self.is_equal, _CAUGHT_UP, "the mirror equals the API server's objects", every=0.5)
         assert self.is_equal(), self.differences()
