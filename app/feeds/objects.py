@@ -13,7 +13,7 @@ import msgspec
 
 from app.feeds.freshness import ResourceState
 from app.feeds.known_objects import KnownObjects, KnownPods, Unreadable
-from app.feeds.stream import MAX_LINE_BYTES
+from app.feeds.stream import MAX_LINE_BYTES, is_older
 from app.objects.decode import DecodeError
 from app.objects.decode_pod import WirePod, decode_pod
 from app.objects.resources import decode_identity
@@ -205,12 +205,16 @@ class MirrorFeed:
         """Surround the time in which very many objects are loaded."""
         return self._loads.loading()
 
-    async def follow_time(self, is_stale: Callable[[], bool] = lambda: False) -> None:
+    async def follow_time(
+        self, is_stale: Callable[[], bool] = lambda: False, version: Callable[[], str] = lambda: ""
+    ) -> None:
         """Apply what changes with time alone, until cancelled.
 
         Assumed pods that the watch does not confirm in time are dropped, claims whose devices are not bound in time are
         marked, and the times are updated since which pods wait for their victims. While the mirror `is_stale`, and
         shortly after, no pod is dropped: it may be bound, and decisions begin again with the first line of the watch.
+
+        `version`: up to which resource version the mirror has all pods. Empty while a list is due.
         """
         stale_at = -math.inf
         while True:
@@ -218,10 +222,20 @@ class MirrorFeed:
             now = self._clock()
             stale_at = now if is_stale() else stale_at
             self._mirror.preemptors.follow(now)
+            self._drop_deleted(version())
             for pod in self._mirror.expire(now) if now - stale_at >= _CATCHES_UP else ():
                 log.warning("pods: %s: assumed on %s and never seen there, dropped", pod.full_name, pod.node_name)
             for claim in self._waiting.overdue(self._wall_clock()):
                 self._mirror.apply(ClusterEvent("Update", claim))
+
+    def _drop_deleted(self, version: str) -> None:
+        """Drop the assumed pods that only a GET has shown, and that the mirror lacks at a later version.
+
+        A list came in the place of their events, or the events were faster than the response to the GET.
+        """
+        for pod in [each.pod for each in self._mirror.assumed.values()]:
+            if pod.uid not in self._mirror.pending and is_older(pod.resource_version, version):
+                self.apply(ClusterEvent("Delete", pod))
 
 
 def _report(transition: PodTransition) -> None:

@@ -89,7 +89,7 @@ class Reflector:
         self._wait = retries.wait
         self._reader = ObjectReader(state)
         self._turns = LoopShare()
-        self._version = ""  # the version to watch from; empty: a sync is due
+        self.version = ""  # up to which the mirror has all changes, to watch from; empty: a sync is due
         self._has_watch_list = True
         self._list_next = False  # the next sync is a list, not a WatchList
         self._expired_lists = 0  # in a row
@@ -119,13 +119,13 @@ class Reflector:
         resources, each has a cache of its own, so nothing follows for the other one (k8s.io/apiserver
         pkg/storage/cacher).
         """
-        before = self._version
+        before = self.version
         version = await write()
         if not is_older(before, version):  # nothing was written, etcd was restored from a backup, or a sync is due
             return False
         until = self._clock() + _MARK_LATE
         while self._clock() < until:
-            if not is_older(self._version or before, version):  # or newer: the object may have changed again
+            if not is_older(self.version or before, version):  # or newer: the object may have changed again
                 return True
             await asyncio.sleep(_LOOKS_EVERY)
         log.warning("%s: listed, because the watch did not show a change within %g s", self.state.plural, _MARK_LATE)
@@ -170,9 +170,9 @@ class Reflector:
             self._step_limit = None
 
     async def _step(self) -> None:
-        if self._version and self._was_quiet:
+        if self.version and self._was_quiet:
             await self._check_version()
-        elif self._version:
+        elif self.version:
             await self._watch()
         else:
             await self._sync()
@@ -290,7 +290,7 @@ class Reflector:
         for _ in chain(self.known.replace(listing), self._feed.derive(self.state.resource.kind)):
             if self._turns.over:
                 await self._turns.checkpoint()
-        self._version = version
+        self.version = version
         self._list_next = False
         self._expired_lists = 0
         self.state.complete(as_of)
@@ -303,7 +303,7 @@ class Reflector:
 
     async def _watch(self) -> None:
         received, shortest = self.state.events.total(), self._timing.shortest_watch
-        async with self._events("watch", {"resourceVersion": self._version}) as events:
+        async with self._events("watch", {"resourceVersion": self.version}) as events:
             accepted = self._clock()
             # An accepted watch is no evidence yet, because it may end at once: see ResourceState.followed_at.
             timer = asyncio.get_running_loop().call_later(shortest, lambda: self._follows(self._clock()))
@@ -347,18 +347,18 @@ class Reflector:
         page = decode_page(await self._client.get(self.state.resource.path, {"limit": "1"}, MAX_PAGE_BYTES))
         self._retry.succeeded()
         self._was_quiet = False
-        if is_older(page.resource_version, self._version):
+        if is_older(page.resource_version, self.version):
             log.warning(
                 "%s: the server is at version %s and was at %s: another cluster, or one restored from a backup",
                 self.state.plural,
                 one_line(page.resource_version),
-                one_line(self._version),
+                one_line(self.version),
             )
             self._relist("went-back")
 
     def _take(self, event: WatchEvent) -> None:
         if event.type == "BOOKMARK":
-            self._version = bookmark_of(event).resource_version
+            self.version = bookmark_of(event).resource_version
             return
         received = self._readable(event, self._reader.read(event.object))
         if event.type == "DELETED":
@@ -369,7 +369,7 @@ class Reflector:
             self.known.put(received)
         self.state.objects = len(self.known)
         # Only after `apply`: an event that could not be applied must be sent again.
-        self._version = received.resource_version or self._version
+        self.version = received.resource_version or self.version
 
     def _readable(self, event: WatchEvent, received: Received) -> Received:
         if isinstance(received, Unreadable) and not received.full_name:
@@ -400,10 +400,10 @@ class Reflector:
     def _recover(self, error: Exception) -> float | None:
         """Choose the next request after an error. Return the seconds before it. None: no wait."""
         if self._retry.is_absence(error):
-            self._version = ""
+            self.version = ""
             self.known.clear()
             return self._retry.absent()
-        if self._version:
+        if self.version:
             self._resume_or_relist(error)
         elif self._falls_back(error):
             log.info(
@@ -424,9 +424,9 @@ class Reflector:
             isinstance(error, InStreamError) and error.status.code >= HTTPStatus.INTERNAL_SERVER_ERROR
         ):
             # The first error may be temporary. A second one at the same version is permanent.
-            if self._broken_version == self._version:
+            if self._broken_version == self.version:
                 self._relist("broken")
-            self._broken_version = self._version
+            self._broken_version = self.version
 
     def _falls_back(self, error: Exception) -> bool:
         """Return whether to sync by a list at once, because WatchList does not work."""
@@ -442,5 +442,5 @@ class Reflector:
         )
 
     def _relist(self, reason: str) -> None:
-        self._version, self._was_quiet = "", False
+        self.version, self._was_quiet = "", False
         self.state.relists[reason] += 1

@@ -33,11 +33,22 @@ class Watcher:
 
         `write` changes an object of this kind, see `Reflector.shows`. Without it, or without its event, by a sync.
         """
+        reflector = self._of(kind)
+        if write is None or not await reflector.shows(write):
+            await reflector.resync()
+
+    def version(self, kind: Kind) -> str:
+        """Return up to which resource version the mirror has all objects of a kind. Empty while a list is due.
+
+        Raises LookupError for an unwatched kind.
+        """
+        return self._of(kind).version
+
+    def _of(self, kind: Kind) -> Reflector:
         reflector = next((each for each in self.reflectors if each.state.resource.kind is kind), None)
         if reflector is None:
             raise LookupError(f"{kind.__name__}s are not watched")
-        if write is None or not await reflector.shows(write):
-            await reflector.resync()
+        return reflector
 
     async def run(self) -> None:
         """Follow the server until cancelled."""

@@ -128,7 +128,7 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     metrics.register(partial(watch_metrics, freshness, time.time, known))
     following: tuple[Background, ...] = (
         watcher.run,
-        partial(feed.follow_time, lambda: freshness.status() is not SyncStatus.FRESH),
+        partial(feed.follow_time, lambda: freshness.status() is not SyncStatus.FRESH, lambda: watcher.version(Pod)),
     )
     usage = create_usage_feed(settings, mirror, feed.apply, client, metrics)
     if usage is not None:

@@ -36,10 +36,12 @@ class Fed:
     def assume(self, name: str, node: str) -> None:
         self.mirror.assume(pod_of(make_pod(name)), node, self.now)
 
-    def follow_time_until(self, ends: Callable[[], bool], is_stale: Callable[[], bool] = lambda: False) -> None:
+    def follow_time_until(
+        self, ends: Callable[[], bool], is_stale: Callable[[], bool] = lambda: False, version: str = ""
+    ) -> None:
         async def follow() -> None:
             async with asyncio.timeout(PATIENCE):
-                following = asyncio.create_task(self.feed.follow_time(is_stale))
+                following = asyncio.create_task(self.feed.follow_time(is_stale, lambda: version))
                 while not ends():  # noqa: ASYNC110  # the mirror sets no event
                     await asyncio.sleep(0.001)
                 following.cancel()
@@ -137,6 +139,30 @@ def test_no_assumed_pod_expires_before_a_watch_that_was_late_can_have_shown_it(m
 
     fed.follow_time_until(lambda: not fed.mirror.is_mirrored("default/bound"), is_stale)
     assert counted[-1] == 100.0 + 30.0 + 1.0
+
+
+def test_an_assumed_pod_that_a_later_watch_does_not_have_is_deleted(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A GET has shown it, and a list came in the place of its events, or these were faster than the response."""
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(watched_objects, "_EXPIRY_EVERY", 0.0)
+    fed = Fed()
+    for name, version in (("deleted", "99"), ("now", "100"), ("later", "101"), ("odd", "v1"), ("pending", "9")):
+        fed.mirror.assume(replace(pod_of(make_pod(name)), resource_version=version), "n1", fed.now)
+    fed.tell("Add", make_pod("pending"))
+    fed.follow_time_until(lambda: not fed.mirror.is_mirrored("default/deleted"), version="100")
+    assert fed.mirror.assumed.keys() == {f"default/{name}" for name in ("now", "later", "odd", "pending")}
+    assert caplog.messages == ["pods: default/deleted: deleted while assumed on n1"]
+
+
+def test_no_assumed_pod_is_deleted_while_a_list_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched_objects, "_EXPIRY_EVERY", 0.0)
+    fed = Fed()
+    fed.mirror.assume(replace(pod_of(make_pod("p")), resource_version="99"), "n1", fed.now)
+    turns = iter(range(5))
+    fed.follow_time_until(lambda: next(turns, None) is None, version="")
+    assert fed.mirror.is_assumed("default/p")
 
 
 def test_a_claim_whose_devices_are_not_bound_in_time_is_marked_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

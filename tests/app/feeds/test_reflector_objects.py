@@ -1,18 +1,22 @@
 """What comes through the wire: objects of every kind of bytes, such as cannot be read, and absent resources."""
 
+import asyncio
+import json
 import logging
 from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
 
+from app.feeds import objects
 from app.feeds.freshness import SyncStatus
+from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES
 from core.objects.groups import SchedulingGroup
 from core.objects.kinds import DeviceClass, Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
-from tests.app.feeds.following import Counts, Following, scenario
+from tests.app.feeds.following import Counts, Following, MirrorOnly, scenario
 from tests.app.feeds.small_cluster import PODS, create, followed, recreate, seed, update
 from tests.builders import make_namespace, make_pod
 from tests.fake_apiserver import FakeApiServer
@@ -335,3 +339,24 @@ async def test_without_any_version_the_server_is_asked_for_each_again(server: Fa
             lambda: all(len(server.requests.of(each.path)) >= 2 for each in versions), "looked for again"
         )
         assert following.freshness.problems() == []
+
+
+@BOTH_SYNCS
+@scenario()
+async def test_a_pod_that_only_a_get_has_shown_counts_no_longer_once_a_list_has_come_without_it(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch, mode: WatchListMode
+) -> None:
+    monkeypatch.setattr(objects, "_EXPIRY_EVERY", 0.01)
+    server.behaviour.watch_list = mode
+    feed = MirrorOnly()
+    async with followed(server, Node, Pod, Namespace, feed=feed) as following, asyncio.TaskGroup() as tasks:
+        time = tasks.create_task(feed.follow_time(version=lambda: following.watcher.version(Pod)))
+
+        def come_and_go() -> None:
+            found = server.create(PODS, make_pod("brief").obj())
+            feed.mirror.assume(decode_pod(json.dumps(found).encode()), "n1", 0.0)
+            server.delete(PODS, "brief", "default")
+
+        await relist(following, come_and_go)
+        await following.until_equal()
+        time.cancel()

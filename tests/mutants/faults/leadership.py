@@ -147,8 +147,8 @@ FAULTS: Final = (
     Fault(
         id="any-event-shows-the-mark",
         breaks="A watch that is late shows an event from before the mark, and bindings after it are missing.",
-        old="            if not is_older(self._version or before, version):",
-        new="            if self._version != before:",
+        old="            if not is_older(self.version or before, version):",
+        new="            if self.version != before:",
     ),
     Fault(
         id="mark-before-the-watch",

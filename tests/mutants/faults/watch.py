@@ -27,7 +27,7 @@ FAULTS: Final = (
     Fault(
         id="bookmark-version-not-taken",
         breaks="A watch resumes from its last event, which the server may have forgotten, in spite of bookmarks.",
-        old="            self._version = bookmark_of(event).resource_version\n            return",
+        old="            self.version = bookmark_of(event).resource_version\n            return",
         new="            bookmark_of(event)\n            return",
     ),
     Fault(
@@ -363,6 +363,20 @@ FAULTS: Final = (
         id="assumed-pods-expire-while-the-mirror-is-stale",
         breaks="A replica whose watch was cut off gives away the places of pods that were bound meanwhile.",
         old=" if now - stale_at >= _CATCHES_UP else ():",
+        new=":",
+        tests=("test_feed.py",),
+    ),
+    Fault(
+        id="deleted-unseen-counts-for-long",
+        breaks="A pod that only a GET has shown, and that was deleted, counts until its time is over.",
+        old="            self._drop_deleted(version())\n",
+        new="",
+        tests=("test_feed.py",),
+    ),
+    Fault(
+        id="late-watch-drops-assumed-pods",
+        breaks="A pod that was decided for after a GET is dropped before the watch can have shown it.",
+        old=" and is_older(pod.resource_version, version):",
         new=":",
         tests=("test_feed.py",),
     ),
