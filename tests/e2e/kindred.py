@@ -141,11 +141,6 @@ class Kindred:
             wait_until(self.is_equal, _CAUGHT_UP, "the mirror equals the API server's objects", every=0.5)
         assert self.is_equal(), self.differences()
 
-    def knows(self, uid: str) -> bool:
-        """Whether the mirror has a pod, with a node or without."""
-        url = f"http://127.0.0.1:{self.admin_port}/debug/mirror"
-        return httpx.get(url, params={"pod": uid}, timeout=30.0).status_code == httpx.codes.OK
-
     def has_on_a_node(self, uid: str) -> bool:
         """Whether a pod counts on some node, bound or assumed."""
         url = f"http://127.0.0.1:{self.admin_port}/debug/mirror"

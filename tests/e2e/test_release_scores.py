@@ -124,7 +124,7 @@ def test_every_plugin_scores_as_kube_scheduler_of_the_same_release(cluster: Clus
         here[name] = explained(kindred, manifest, names)
         cluster.place(manifest)
         uid = cluster.api.get(f"{PODS}/{name}")["metadata"]["uid"]
-        wait_until(lambda uid=uid: kindred.knows(uid), PATIENCE, f"{name} known to Kindred", every=0.02)  # type: ignore[misc]
+        wait_until(lambda uid=uid: kindred.has_on_a_node(uid), PATIENCE, f"{name} on its node", every=0.02)  # type: ignore[misc]
     there = scores_of(scheduler.log())
     varied: set[str] = set()
     for name, scores in here.items():

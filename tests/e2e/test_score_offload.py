@@ -54,6 +54,7 @@ class Registration(msgspec.Struct, frozen=True):
     def config(self, url: str) -> dict[str, Any]:
         """Return the configuration."""
         config = configuration("score-offload", url)
+        config["extenders"][0]["httpTimeout"] = "30s"  # not the 1 s after which a busy machine's score does not count
         if self.factor != 1:
             weights = [{"name": name, "weight": self.factor * each} for name, each in DEFAULT_WEIGHTS.items()]
             config["profiles"][0]["plugins"]["multiPoint"] = {"enabled": weights}
@@ -149,7 +150,7 @@ def follow(
         if chosen[name] != run[name]:
             move(cluster, scheduler, manifest, run[name])
         uid = cluster.api.get(f"{PODS}/{name}")["metadata"]["uid"]
-        wait_until(lambda uid=uid: kindred.knows(uid), PATIENCE, f"{name} known to Kindred", every=0.02)  # type: ignore[misc]
+        wait_until(lambda uid=uid: kindred.has_on_a_node(uid), PATIENCE, f"{name} on its node", every=0.02)  # type: ignore[misc]
     return chosen
 
 
