@@ -1,6 +1,7 @@
 """Kindred as a follower of the API server: what it asked for, what failed, and whether it is equal again."""
 
 import math
+import time
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -32,10 +33,19 @@ class Follower:
         """Count from the start of it."""
         self.kindred = kindred
         self._before: Mapping[str, float] = {}
+        self._marked = time.monotonic()
 
     def mark(self) -> None:
         """Count anew from here."""
+        self._marked = time.monotonic()
         self._before = self.kindred.samples()
+
+    def most_attempts(self) -> int:
+        """Return how often each resource can have been asked for since the mark: one more than its waits allow.
+
+        A request that fails is sent again after 0.6 s at least, and then each time after 1.2 s.
+        """
+        return 2 + math.ceil((time.monotonic() - self._marked) / _BACKOFF)
 
     def counts(self, resource: str = "pods") -> Counts:
         """Count what happened to a resource since the last `mark`."""
@@ -86,11 +96,6 @@ class Follower:
             if sample.startswith(beginning) and middle in sample and growth:
                 grown[sample.partition(f'{label}="')[2].partition('"')[0]] = growth
         return grown
-
-
-def most_attempts(seconds: float) -> int:
-    """Return how often may be asked in a time by who waits 0.6 s at least and then 1.2 s each time, and one more."""
-    return 2 + math.ceil(seconds / _BACKOFF)
 
 
 def populate(cluster: Cluster, pods: int = 20) -> None:

@@ -17,7 +17,7 @@ import pytest
 from tests.e2e.api import NAMESPACES, NODES
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
 from tests.e2e.conftest import Note
-from tests.e2e.follower import FOLLOWED, PATIENCE, Counts, Follower, churn, most_attempts, populate
+from tests.e2e.follower import FOLLOWED, PATIENCE, Counts, Follower, churn, populate
 from tests.e2e.impatient import STALE_AFTER
 from tests.e2e.kindred import BINDS
 from tests.e2e.programs import wait_until
@@ -112,14 +112,14 @@ def test_connections_on_which_nothing_comes_are_given_up_and_questions_refused_m
     follower.mark()
     proxy.hold()
     churn(cluster)
-    lasted = follower.until_stale("nothing received for 2 s")
+    follower.until_stale("nothing received for 2 s")
     requested = proxy.watches
     response = follower.kindred.ask("filter", {"Pod": pod("asked"), "NodeNames": ["node-0000"]})
     assert response["Error"].startswith("the mirror is stale: ")
     for resource in FOLLOWED:
         counts = follower.counts(resource)
         assert counts.failures.keys() == {"ReadTimeout"}
-        assert counts.failures["ReadTimeout"] <= most_attempts(lasted)
+        assert counts.failures["ReadTimeout"] <= follower.most_attempts()
     proxy.release()
     follower.until_equal()
     assert proxy.watches > requested
@@ -197,7 +197,7 @@ def test_requests_that_are_refused_are_tried_again_until_they_are_not(
     seen = {resource: follower.counts(resource).failures for resource in FOLLOWED}
     for failures in seen.values():
         assert failures.keys() <= {str(status), "ConnectionFailed"}
-        assert failures[str(status)] <= most_attempts(lasted)
+        assert failures[str(status)] <= follower.most_attempts()
     readiness = follower.kindred.readiness()["resources"]
     if status == httpx.codes.FORBIDDEN:
         for resource in FOLLOWED:
@@ -303,13 +303,13 @@ def test_an_api_server_that_is_killed_and_started_again_is_resumed_from(cluster:
     follower.until_equal()
     follower.mark()
     cluster.plane.api_server.kill()
-    lasted = wait_until(
+    wait_until(
         lambda: all("Connection refused" in follower.problem(resource) for resource in FOLLOWED), PATIENCE, "refused"
     )
     for resource in FOLLOWED:
         counts = follower.counts(resource)
         assert counts.failures.keys() == {"ConnectionFailed"}
-        assert sum(counts.failures.values()) <= most_attempts(lasted)
+        assert sum(counts.failures.values()) <= follower.most_attempts()
     cluster.plane.serve_with(*NO_CACHE)
     churn(cluster)
     follower.until_equal()
