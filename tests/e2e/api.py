@@ -10,6 +10,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 import httpx
 import msgspec
 
+from tests.e2e.programs import PATIENCE, wait_until
+
 Manifest: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
 R = TypeVar("R")
@@ -22,6 +24,8 @@ _DELETIONS: Final = 5  # of a collection, which the API server may break off
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 _APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
 DELETE_AT_ONCE: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+_PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
+_TRIED: Final = f"{NAMESPACES}/default/pods?dryRun=All"
 _APPLIED: Final = "fieldManager=kindred-e2e&force=true&fieldValidation=Strict"
 
 
@@ -105,6 +109,19 @@ class Api:
     def create_all(self, path: str, manifests: Iterable[Manifest]) -> list[dict[str, Any]]:
         """Make many objects at once; the order in which they are made is not said."""
         return self.at_once(lambda manifest: self.create(path, manifest), list(manifests))
+
+    def create_priority(self, manifest: Manifest) -> None:
+        """Make a PriorityClass, and wait until a pod may name it: the API server's admission knows it by a watch."""
+        name = self.create(_PRIORITY_CLASSES, manifest)["metadata"]["name"]
+        spec = {"priorityClassName": name, "containers": [{"name": "main", "image": "registry.invalid/none"}]}
+        pod = {"metadata": {"name": "tried"}, "spec": spec}
+
+        def is_admitted() -> bool:
+            with suppress(httpx.HTTPStatusError):
+                return bool(self.request("POST", _TRIED, pod))
+            return False
+
+        wait_until(is_admitted, PATIENCE, f"a pod of priority {name} admitted")
 
     def patch(self, path: str, change: Manifest) -> dict[str, Any]:
         """Change an object by a merge patch."""

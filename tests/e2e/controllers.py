@@ -17,7 +17,6 @@ from tests.e2e.random_clusters import DATA, DRIVER, PRIORITIES, RandomCluster, W
 from tests.e2e.shapes import HOSTNAME, ZONE, on
 
 _APPS: Final = "/apis/apps/v1/namespaces"
-_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _CSI_NODES: Final = "/apis/storage.k8s.io/v1/csinodes"
 _VOLUMES: Final = "/api/v1/persistentvolumes"
 _HASH: Final = {"pod-template-hash": "5d4f"}
@@ -31,7 +30,7 @@ _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "N
 def create_priorities(api: Api) -> None:
     """Make the priority classes of the workloads."""
     for name, value in PRIORITIES.items():
-        api.create(_CLASSES, {"metadata": {"name": name}, "value": value, "preemptionPolicy": "Never"})
+        api.create_priority({"metadata": {"name": name}, "value": value, "preemptionPolicy": "Never"})
 
 
 class Controllers:

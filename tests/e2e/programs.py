@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Final, Self
 
 START_PATIENCE: Final = 90.0  # seconds; an API server takes ten on two busy cores
+PATIENCE: Final = 180.0
+"""Seconds for what a test waits for without a promise of when it comes."""
 _END_PATIENCE: Final = 15.0
 _GIVEN_PORTS: Final[set[int]] = set()
 

@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
 
 from tests.e2e.api import NAMESPACES, Manifest, pods_path
@@ -66,8 +68,10 @@ def create_policy(cluster: Cluster) -> None:
     cluster.api.create(f"{_ADMISSION}/mutatingadmissionpolicybindings", binding)
 
     def works() -> bool:
-        made: Manifest = cluster.api.request("POST", f"{PODS}?dryRun=All", pod("probe"))
-        return "nodeSelector" in made["spec"]
+        with suppress(httpx.HTTPStatusError):  # of a quota that was deleted a moment ago
+            made: Manifest = cluster.api.request("POST", f"{PODS}?dryRun=All", pod("probe"))
+            return "nodeSelector" in made["spec"]
+        return False
 
     wait_until(works, 30.0, "the policy counts")
 

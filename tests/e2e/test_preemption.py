@@ -22,7 +22,6 @@ PRIORITIES: Final = {"lowest": 1, "low": 5, "middle": 10, "high": 1000}
 REPELLED: Final = {"app": "repelled"}
 RETAINED: Final = {**REPELLED, "keep": "yes"}
 AFFINITY: Final = apart(REPELLED)
-PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 EVENTS: Final = "/apis/events.k8s.io/v1/namespaces/e2e/events"
 BUDGETS: Final = "/apis/policy/v1/namespaces/e2e/poddisruptionbudgets"
 
@@ -31,9 +30,9 @@ BUDGETS: Final = "/apis/policy/v1/namespaces/e2e/poddisruptionbudgets"
 def _rules(cluster: Cluster) -> None:
     """Make the priority classes, and the budget of the pods that must stay."""
     for name, value in PRIORITIES.items():
-        cluster.api.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
+        cluster.api.create_priority({"metadata": {"name": name}, "value": value})
     patient = {"metadata": {"name": "patient"}, "value": PRIORITIES["high"], "preemptionPolicy": "Never"}
-    cluster.api.create(PRIORITY_CLASSES, patient)
+    cluster.api.create_priority(patient)
     protect(cluster, RETAINED)
 
 

@@ -58,7 +58,10 @@ def objects(cluster: Cluster) -> Mapping[str, list[dict[str, Any]]]:
     """Make the classes and the LimitRange, and return them as they are stored."""
     cluster.api.request("POST", "/api/v1/namespaces", {"metadata": {"name": "limited"}})
     for each in yaml.safe_load(_OBJECTS):
-        cluster.api.request("POST", _PATHS[each["kind"]], each)
+        if each["kind"] == "PriorityClass":
+            cluster.api.create_priority(each)
+        else:
+            cluster.api.request("POST", _PATHS[each["kind"]], each)
     return {kind: cluster.api.items(path) for kind, path in _PATHS.items()}
 
 
