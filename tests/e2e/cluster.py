@@ -20,7 +20,7 @@ from tests.e2e.kindred import BINDS, MANIFESTS, Kindred, grant, write_token
 from tests.e2e.programs import wait_until
 from tests.e2e.proxy import ApiProxy, api_proxy
 from tests.e2e.scheduler import Scheduler, configuration
-from tests.e2e.shapes import node
+from tests.e2e.shapes import node, on, pod
 
 NAMESPACE: Final = "e2e"
 PODS: Final = pods_path(NAMESPACE)
@@ -161,6 +161,21 @@ class Cluster:
         wait_until(lambda: "nodeName" in self.api.get(path)["spec"], seconds, f"{path} bound", every=0.02)
         chosen: str = self.api.get(path)["spec"]["nodeName"]
         return chosen
+
+    def wait_until_pods_are_seen(self, scheduler: Scheduler) -> None:
+        """Wait until a scheduler, at verbosity 3, has handled all events of pods with a node so far.
+
+        It handles them in the order of the writes, so a pod that is made on a node now is the last one.
+        """
+        name = f"seen-{next(self._numbers)}"
+        self.api.create(PODS, on(pod(name), "elsewhere"))
+        scheduler.wait_until_logged(f'"Add event for scheduled pod" pod="{NAMESPACE}/{name}"')
+
+    def wait_until_nodes_are_seen(self, scheduler: Scheduler) -> None:
+        """Do that for events of nodes. The node that is made for it has room for no pod."""
+        name = f"seen-{next(self._numbers)}"
+        self.api.create(NODES, {"metadata": {"name": name}, "spec": {"unschedulable": True}})
+        scheduler.wait_until_logged(f'"Add event for node" node="{name}"')
 
     def pods(self) -> list[dict[str, Any]]:
         """Return the pods as the API server has them."""

@@ -11,7 +11,7 @@ import yaml
 from tests.e2e.binaries import SCHEDULER
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.kindred import MANIFESTS
-from tests.e2e.programs import Program, free_port
+from tests.e2e.programs import PATIENCE, Program, free_port, wait_until
 
 _DEPLOYMENT: Final = MANIFESTS / "second-scheduler" / "deployment.yaml"
 SECOND: Final = "kindred-scheduler"
@@ -121,6 +121,10 @@ class Scheduler:
     def log(self) -> str:
         """Return all that it has logged."""
         return self.program.log.read_text("utf-8", "replace")
+
+    def wait_until_logged(self, text: str) -> None:
+        """Wait until its log has a text."""
+        wait_until(lambda: text in self.log(), PATIENCE, f"{text} in the log of kube-scheduler")
 
     def bound(self) -> int:
         """Count the pods that it has bound, by its log."""

@@ -7,7 +7,6 @@ controller-manager, so claims of deleted pods are freed as its controller would.
 
 import json
 import re
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
@@ -21,13 +20,12 @@ from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, condition_of, pods_p
 from tests.e2e.binaries import chosen_minor
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ADMIN, control_plane
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.scheduler import IN_TREE, configuration
 from tests.e2e.shapes import HOSTNAME, node, pod
 from tests.e2e.test_devices import CLASSES, RESOURCE_API, SLICES
 from tests.e2e.test_why import why
 
-PATIENCE: Final = 60.0  # seconds
 CASE: Final = "case"
 """The label of nodes that has the name of a case."""
 CASES: Final[Mapping[str, tuple[str, str]]] = {
@@ -95,7 +93,6 @@ class Case:
             self.wait_bound(each["metadata"]["name"])
         for name in self.stored.get("cordoned", ()):
             self.api.patch(f"{NODES}/{name}", {"spec": {"unschedulable": True}})
-            time.sleep(1)  # until kube-scheduler's watch has it, because each of its messages counts the node
 
     def wait(self) -> None:
         """Make the pending pod."""
@@ -206,12 +203,15 @@ def explained(
     """Run a cluster in which all the pods wait, and ask about each."""
     with control_plane(tmp_path_factory.mktemp("plane"), binaries) as plane:
         cluster = Cluster(plane, binaries)
-        cluster.start_scheduler(configuration(IN_TREE, ""))
+        scheduler = cluster.start_scheduler(configuration(IN_TREE, ""), verbosity=3)
         try:
             cases = [Case(plane.api, name) for name in CASES if chosen_minor() >= SINCE.get(name, 0)]
-            for act in (Case.begin, Case.go_on, Case.wait):
+            for act in (Case.begin, Case.go_on):
                 for each in cases:
                     act(each)
+            cluster.wait_until_nodes_are_seen(scheduler)  # each of its messages counts the cordoned ones
+            for each in cases:
+                each.wait()
             kubeconfig = plane.kubeconfig("developer", client=ADMIN)
             with ThreadPoolExecutor(max_workers=2) as pool:
                 found = pool.map(ExplainedCase.about, cases, repeat(kubeconfig))
