@@ -5,6 +5,7 @@ All pods repel each other, so that a mistake would be seen in where they stand.
 """
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
@@ -22,7 +23,7 @@ from tests.e2e.shapes import apart, pod
 
 NODES: Final = 30
 PATIENCE: Final = 120.0  # seconds
-SHORT: Final = 1.0  # seconds
+SHORT: Final = 3.0  # seconds, in which a busy machine responds, too
 BACKOFF: Final = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}  # by default 1 to 10 s
 GROUP: Final = {"group": "one-a-node"}
 
@@ -211,13 +212,14 @@ def test_an_answer_after_five_seconds_is_too_late_and_the_pod_is_tried_again(clu
     with relay_to(kindred.url) as relay:
         misbehave(relay, {"filter-late": Fault(seconds=6.0)})
         scheduler_of(cluster, configuration("full-offload", relay.url), None)
+        began = time.monotonic()
         cluster.create_pods([repelling("filter-late")])
-        wait_until(lambda: bool(relay.calls["filter"]), PATIENCE, "filter asked")
-        seconds = wait_until(lambda: "filter-late" in conditions(cluster), PATIENCE, "too late")
+        wait_until(lambda: "filter-late" in conditions(cluster), PATIENCE, "too late")
+        seconds = time.monotonic() - began
         relay.faults = {}
         cluster.create_pods([repelling("another")])
         wait_for(cluster, placed={"filter-late", "another"})
-        assert seconds > 4.0  # it is measured from a moment after the question
+        assert seconds >= 5.0
         assert cluster.violations() == []
 
 

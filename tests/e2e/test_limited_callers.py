@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.api import NAMESPACES, pods_path
 from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.kindred import Kindred, write_token
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.shapes import on, pod
 
 THEIRS: Final = "theirs"
@@ -74,7 +74,8 @@ def test_each_caller_sees_the_names_of_pods_that_they_may_list(cluster: Cluster)
             return {each["pod"] for each in pods} == {f"{NAMESPACE}/blocked", f"{THEIRS}/{HOLDER}-waits"}
         return False
 
-    wait_until(knows_all, 60.0, "both pods pending, and the rights of the accounts count")
+    wait_until(knows_all, PATIENCE, "both pods pending, and the rights of one account count")
+    wait_until(lambda: explained(kindred, limited).is_success, PATIENCE, "the rights of the other one count")
     whole, seen = explained(kindred, trusted).json(), explained(kindred, limited).json()
     for reported, holder in ((whole, f"{THEIRS}/{HOLDER}"), (seen, HIDDEN)):
         assert reported["summary"]["fit"] == 0
@@ -100,9 +101,9 @@ def test_who_is_unknown_or_may_not_is_refused_with_what_is_missing(cluster: Clus
     limited, trusted = account(cluster, "limited", NAMESPACE), account(cluster, "trusted")
     cluster.api.create(pods_path(THEIRS), on(pod(HOLDER), "node-0000"))
     cluster.create_pods([pod("blocked", cpu="33")])
-    wait_until(lambda: explained(kindred, limited).status_code == 200, 60.0, "the rights of the account count")
+    wait_until(lambda: explained(kindred, limited).is_success, PATIENCE, "the rights of one account count")
     wait_until(
-        lambda: requested(kindred, "GET", "/debug/mirror", trusted).status_code == 200, 60.0, "the other rights count"
+        lambda: requested(kindred, "GET", "/debug/mirror", trusted).is_success, PATIENCE, "those of the other one count"
     )
 
     theirs = explained(kindred, limited, f"{THEIRS}/{HOLDER}")

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from typing import Final
 
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.deciding import PATIENCE, decisions
 from tests.e2e.programs import wait_until
@@ -15,6 +15,7 @@ from tests.throughput.results import ANY_NODE
 
 NODES: Final = 120
 WAITING: Final = 5
+EVENTS: Final = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
 _ATTEMPTS: Final = 4 * WAITING
 _PAUSE: Final = 0.5  # seconds, in which waiting pods are tried again after an event of the cluster
 _REQUESTS: Final = re.compile(r"^apiserver_request_total{(.*)} (.*)$", re.MULTILINE)
@@ -36,6 +37,11 @@ def writes(cluster: Cluster) -> Counter[str]:
     return Counter({key: number for key, number in found.items() if key.startswith(("POST", "PATCH", "PUT"))})
 
 
+def bound_by_events(cluster: Cluster) -> int:
+    """Count the pods of which an Event says that they were bound."""
+    return sum(each["reason"] == "Scheduled" for each in cluster.api.items(EVENTS))
+
+
 def test_an_attempt_whose_reasons_are_the_same_writes_nothing(cluster: Cluster, note: Note) -> None:
     mode = MODES[ANY_NODE]
     cluster.add_nodes(NODES)
@@ -52,6 +58,8 @@ def test_an_attempt_whose_reasons_are_the_same_writes_nothing(cluster: Cluster, 
             cluster.place(pod(name, _FILLING, cpu="31", affinity=apart(_FILLING), schedulerName=mode.scheduler_name))
             filled += 1
             time.sleep(_PAUSE)
+        # kube-scheduler sends its Events in their order, some time later.
+        wait_until(lambda: bound_by_events(cluster) == filled + 1, PATIENCE, "an Event of each pod that was placed")
 
     def rejected() -> int:
         return decisions(kindred).get("no_fit", 0)
