@@ -56,6 +56,8 @@ class Agreement(Equalities):
             self._fragile(arguments)
         if function in ("int", "double", "uint"):
             return len(overloads) == 1 and overloads[0] in _NUMERIC
+        if function == "@sortByAssociatedKeys":  # of values of unknown type, the result is no list to cel-cpp
+            return not any(map(cel_types.deep, types))
         if function in _OPTIONAL:
             return not cel_types.dynamic(types[0])
         return function == "dyn" or function in _NATIVE
@@ -71,6 +73,9 @@ class Agreement(Equalities):
                 return not cel_types.plain(types[0])
             case "string":
                 small = 1e-4 <= abs(arguments[0].const_expr.double_value) < 1e6  # noqa: PLR2004  # written alike
+                literal = arguments[0].const_expr.bytes_value
+                if literal.decode(errors="ignore").encode() != literal:
+                    raise InvalidExpressionError("invalid UTF-8 in bytes")
                 return types[0].primitive == checked_expression.DOUBLE and not small
             case "format":
                 return not self._formats(arguments)

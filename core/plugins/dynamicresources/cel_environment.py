@@ -70,6 +70,8 @@ _invalid_everywhere: Final = re.compile(
 )
 """What makes a regular expression invalid in RE2 and in Go."""
 _has: Final = re.compile(r"\bhas\(device\.(?:driver|attributes|capacity|allowMultipleAllocations)\)")
+_of_two_variables: Final = re.compile("existsOne|exists_one")
+"""Words of a macro that only cel-go has for a position and a value."""
 _own_words: Final = re.compile(r"kindred_|@")
 _missing: Final = re.compile(r"NOT_FOUND: Key not found in map : (.*)", re.DOTALL)
 _MOST_DOUBLINGS: Final = 4
@@ -305,7 +307,7 @@ def _rejected(expression: str, text: str) -> InvalidExpressionError | UnknownRes
     for line in text.splitlines():
         found = _certain.search(line)
         name = found["name"] if found else None
-        if found and name not in _UNDECLARED and "existsOne" not in expression:
+        if found and name not in _UNDECLARED and not _of_two_variables.search(expression):
             return InvalidExpressionError(line.partition("ERROR: ")[2] or line)
     return UnknownResultError(first)
 

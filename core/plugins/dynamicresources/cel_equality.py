@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from core.plugins.dynamicresources import cel_types, checked_expression
+from core.plugins.dynamicresources import cel_templates, cel_types, checked_expression
 from core.plugins.dynamicresources.cel_functions import Made, UnknownResultError, Value
 from core.plugins.dynamicresources.cel_types import PACKAGE
 from core.plugins.dynamicresources.checked_expression import Node
@@ -123,7 +123,7 @@ class Equalities(Building):
         ):
             raise UnknownResultError("equality of a message and another value")
 
-    def _within(self, _: Node, arguments: list[Node]) -> None:
+    def _within(self, node: Node, arguments: list[Node]) -> None:
         value, container = arguments
         if container.HasField("list_expr") and not container.list_expr.elements:
             raise UnknownResultError("in with an empty list, which cel-go does not evaluate")
@@ -142,6 +142,8 @@ class Equalities(Building):
             if not constant and not kind.HasField("map_type"):
                 self._fragile([value])
             self._note_panic(value)
+            if kind.HasField("map_type"):
+                self._expand(node, cel_templates.IN_MAP, arguments)
 
     def _note_panic(self, key: Node) -> None:
         """Note that a version would be hashed."""

@@ -79,6 +79,13 @@ def _quantity(text: str) -> Made:
         raise FunctionError(str(error)) from error
 
 
+def _added(one: str, other: int) -> Made:
+    """Return a sum. Until 1.36, that of a large quantity changes the quantity itself, for whoever reads it next."""
+    if abs(_amount(one)) > _CERTAIN * 10**9:
+        raise UnknownResultError("a sum of a large quantity")
+    return quantity_of(_amount(one) + other)
+
+
 def _as_integer(text: str) -> int:
     """Return the integer of a capacity. Raises FunctionError and UnknownResultError.
 
@@ -306,10 +313,10 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
     "quantity_get_int": _as_integer,
     "quantity_get_float": _as_float,
     "quantity_is_integer": _valid(_as_integer),
-    "quantity_add": lambda one, other: quantity_of(_amount(one) + _amount(other)),
-    "quantity_sub": lambda one, other: quantity_of(_amount(one) - _amount(other)),
-    "quantity_add_int": lambda one, other: quantity_of(_amount(one) + int(other) * 10**9),
-    "quantity_sub_int": lambda one, other: quantity_of(_amount(one) - int(other) * 10**9),
+    "quantity_add": lambda one, other: _added(one, _amount(other)),
+    "quantity_sub": lambda one, other: _added(one, -_amount(other)),
+    "quantity_add_int": lambda one, other: _added(one, int(other) * 10**9),
+    "quantity_sub_int": lambda one, other: _added(one, -int(other) * 10**9),
     "string_to_semver": version_of,
     "string_bool_to_semver": _version_in,
     "is_semver_string": _valid(version_of),

@@ -47,6 +47,11 @@ _DYNAMIC: Final = {"int": "string_to_int64", "double": "string_to_double"}
 """Conversions of an operand whose type is not known: an int, a bool or a string, of which the text is converted."""
 _CONVERSIONS: Final = frozenset({"string_to_int64", "string_to_double", "string_to_bool"})
 """cel-go calls them when it compiles, if the operand is a literal."""
+_CONVERTING: Final = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"])
+_COMPILED: Final = (_CONVERTING - {"dyn", "string"}) | {"format", "matches", "find", "findAll"}
+"""Functions that may be an error then. A name that cel.bind gives to a literal is none."""
+_OF_ANY_LIST: Final = frozenset(["reverse", "slice", "sort", "distinct", "first", "last", "value", "or", "orValue"])
+"""Functions that return values of the type that the elements of a list have."""
 _group: Final = re.compile(r"(\\.|\[(?:\\.|[^\]\\])*\])|\((?!\?)")
 _anchor: Final = re.compile(r"\\[bB]|(?<!\[)\^")
 """What findAll sees anew after each match in cel-cpp."""
@@ -86,6 +91,8 @@ class Rewriting(Agreement):
             "sum": self._sum,
         }
         self._drivers = False
+        self._bound: set[int] = set()
+        """Constants that are in place of a name."""
         self._mixed: set[int] = set()
         """Lists that may have several types."""
         self.patterns: list[str] = []
@@ -101,8 +108,9 @@ class Rewriting(Agreement):
         """Change the expression. Raises InvalidExpressionError or UnknownResultError."""
         for each in self._types.values():
             cel_types.refuse_type(each)
-        checked_expression.inline_bindings(self._checked.expr)
-        self._visit(self._checked.expr)
+        self._bound, unused = checked_expression.inline_bindings(self._checked.expr)
+        for each in (*unused, self._checked.expr):  # cel-go checks those that are not used, too
+            self._visit(each)
         before = [(key, each) for key, each in self._references.items()]
         del self._checked.reference_map[:]
         for key, each in before:
@@ -197,6 +205,8 @@ class Rewriting(Agreement):
         if _INTEGER.intersection(overloads) and self._fractions(arguments[0]) > 1:
             # AsInt64 depends on how the quantity was written: 1000m is no integer.
             raise UnknownResultError(f"{call.function} of a quantity that may be written as a fraction")
+        if call.function in _COMPILED and any(each.id in self._bound or _is_converted(each) for each in arguments):
+            raise UnknownResultError(f"{call.function} of a constant that is bound or converted")
         for each in arguments:
             self._visit(each)
         chosen = self._chosen(call.function, overloads, arguments)
@@ -313,6 +323,7 @@ class Rewriting(Agreement):
         """Expand a function of lists. Versions in them are equal to versions alone, as in cel-go."""
         kind = self._type(arguments[0])
         compares = function not in cel_templates.OF_ANY
+        self._refuse_guess(function, arguments[0])
         if len(arguments) > WITHOUT_OFFSET or (compares and cel_types.deep(kind)):
             raise UnknownResultError(f"{function} of values of unknown type, or with an offset")
         if not compares:
@@ -322,6 +333,14 @@ class Rewriting(Agreement):
             return
         self._lists = self._lists or compares
         self._expand(node, (cel_templates.OF_LISTS | cel_templates.OF_ANY)[function], arguments)
+
+    def _refuse_guess(self, function: str, node: Node) -> None:
+        """Refuse a list whose elements have a type only because the checker had to choose one."""
+        if node.call_expr.function in _OF_ANY_LIST:
+            of = checked_expression.arguments(node.call_expr)[0]
+            if cel_types.dynamic(self._type(of)):
+                raise UnknownResultError(f"{function} of a list of unknown type")
+            self._refuse_guess(function, of)
 
     def _alike(self, elements: list[Node], sought: Node) -> None:
         """Refuse a value that no element can be, as cel-go's checker does."""
@@ -335,6 +354,7 @@ class Rewriting(Agreement):
         zero = {checked_expression.INT: 0, checked_expression.DOUBLE: 0.0}.get(self._type(node).primitive)
         if zero is None:
             raise UnknownResultError("the function sum")
+        self._refuse_guess("sum", arguments[0])
         self._expand(node, cel_templates.SUM, arguments)
         loop = node.comprehension_expr
         names = [checked_expression.node(ident_expr={"name": each}) for each in (loop.accu_var, loop.iter_var)]
@@ -362,3 +382,9 @@ class Rewriting(Agreement):
             self.searched.append(text)
         ungrouped = _group.sub(lambda found: found[1] or "(?:", text)
         self._expand(node, template, [arguments[0], self._constant(ungrouped)])
+
+
+def _is_converted(node: Node) -> bool:
+    """Return whether the node is the conversion of a constant."""
+    operand = node.call_expr.args[0] if node.call_expr.function in _CONVERTING else None
+    return operand is not None and (operand.HasField("const_expr") or _is_converted(operand))

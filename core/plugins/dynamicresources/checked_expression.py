@@ -6,7 +6,7 @@ syntax.proto of github.com/cel-expr/cel-spec, only the fields that Kindred reads
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 
@@ -217,24 +217,42 @@ def arguments(call: Node) -> list[Node]:
     return [call.target, *call.args] if call.HasField("target") else list(call.args)
 
 
-def inline_bindings(expression: Node) -> None:
+class Inlined(NamedTuple):
+    """What was in the bindings of an expression."""
+
+    constants: set[int]
+    """The numbers of the constants that are in place of a name now."""
+    unused: list[Node]
+    """The values of names that nothing uses."""
+
+
+def inline_bindings(expression: Node) -> Inlined:
     """Replace each cel.bind by its result with the value in place of the name, which both engines evaluate alike.
 
     cel-cpp (cel-expr-python 0.1.3) gives a name the variable of an earlier loop as its value, if the loop ended early:
     `["a", "b"].all(x, false) || cel.bind(z, 5, z == 5)` is false. Raises ValueError for an expression that gets large,
     and where a name in the value means something else in the result.
     """
-    for each in children(expression):
-        inline_bindings(each)
+    found = Inlined(set(), [])
+    for constants, unused in map(inline_bindings, children(expression)):
+        found.constants.update(constants)
+        found.unused.extend(unused)
     loop = expression.comprehension_expr
     if not expression.HasField("comprehension_expr") or loop.iter_var != _UNUSED or loop.iter_range.list_expr.elements:
-        return
+        return found
     result = node()
     result.CopyFrom(loop.result)
     _replace(result, loop.accu_var, loop.accu_init, frozenset(_names(loop.accu_init)))
     if result.ByteSize() > MAX_BYTES:
         raise ValueError("an expression that is large after its bindings are replaced")
+    if loop.accu_init.HasField("const_expr"):
+        found.constants.add(loop.accu_init.id)
+    if loop.accu_var not in _names(loop.result):
+        value = node()
+        value.CopyFrom(loop.accu_init)
+        found.unused.append(value)
     expression.CopyFrom(result)
+    return found
 
 
 def _replace(within: Node, name: str, value: Node, free: frozenset[str]) -> None:

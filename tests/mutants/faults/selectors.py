@@ -20,8 +20,29 @@ FAULTS: Final = (
     Fault(
         id="selector-bindings-kept",
         breaks="A name that cel.bind gives has the value of a loop that ended early.",
-        old="        checked_expression.inline_bindings(self._checked.expr)\n",
-        new="",
+        old="        self._bound, unused = checked_expression.inline_bindings(self._checked.expr)\n",
+        new="        unused: list[Node] = []\n",
+        tests=("test_selectors.py",),
+    ),
+    Fault(
+        id="selector-unused-bindings-not-checked",
+        breaks="A value that no name uses compiles, whatever it is.",
+        old="        for each in (*unused, self._checked.expr):",
+        new="        for each in (self._checked.expr,):",
+        tests=("test_selectors.py",),
+    ),
+    Fault(
+        id="selector-bound-literals-are-literals",
+        breaks="A name for a literal does not compile where the literal itself would not.",
+        old="each.id in self._bound or _is_converted(each)",
+        new="_is_converted(each)",
+        tests=("test_selectors.py",),
+    ),
+    Fault(
+        id="selector-lists-as-keys",
+        breaks="A list that is looked for in a map is an error.",
+        old="                self._expand(node, cel_templates.IN_MAP, arguments)\n",
+        new="                return\n",
         tests=("test_selectors.py",),
     ),
     Fault(

@@ -149,6 +149,61 @@ def test_a_binding_is_not_the_variable_of_a_loop_that_ended_before() -> None:
     assert found('["a", "b"].all(x, false) || cel.bind(z, 5, z == 5)') is True
 
 
+@pytest.mark.parametrize(
+    "value",
+    ['["a", 1].size()', '"%d".format(["a"])', '"a".matches("(")', 'int("a")'],
+    ids=["types", "format", "pattern", "conversion"],
+)
+def test_a_value_that_no_name_uses_is_checked_as_in_cel_go(value: str) -> None:
+    assert found(f"cel.bind(x, {value}, true)") in (SelectorErrorKind.COMPILE, SelectorErrorKind.NOT_EVALUATED)
+    assert found("cel.bind(x, 1 / 0, true)") is True
+
+
+@pytest.mark.parametrize(
+    ("expression", "literal"),
+    [
+        ('cel.bind(x, "a", int(x) == 1)', 'int("a") == 1'),
+        ('cel.bind(x, "(", "a".matches(x))', '"a".matches("(")'),
+        ('cel.bind(x, "a", duration(x) == duration("1s"))', 'duration("a") == duration("1s")'),
+    ],
+)
+def test_a_name_for_a_literal_is_none_when_cel_go_compiles(expression: str, literal: str) -> None:
+    assert found(f"true || {expression}") is SelectorErrorKind.NOT_EVALUATED  # true in cel-go
+    assert found(f"true || {literal}") is SelectorErrorKind.COMPILE
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ['bool(string("a"))', 'int(dyn("a")) == 1', r'string(b"\xff") == "a"'],
+)
+def test_a_conversion_of_literals_that_is_an_error_does_not_compile(expression: str) -> None:
+    kinds = (SelectorErrorKind.COMPILE, SelectorErrorKind.NOT_EVALUATED)
+    assert found(f"true || {expression}") in kinds  # cel-go does not compile it, and cel-cpp says true
+    assert found('string(b"a") == string(string("a"))') is True
+
+
+def test_a_list_is_no_key_of_a_map() -> None:
+    device = SelectedDevice(driver="gpu.example.com", attributes={"list": (1, 2), "model": "model"})
+    for container in ("device.attributes", "device.capacity", 'device.attributes["gpu.example.com"]', '{"a": 1}'):
+        assert found(f'device.attributes["gpu.example.com"].list in {container}', device) is False
+    assert found(f'{_MODEL} in device.attributes["gpu.example.com"]', device) is True
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f"{_MODEL}.reverse().isSorted()",  # the checker takes the elements for ints: an error in cel-go
+        f"{_MODEL}.slice(0, 1).sum() == 1",
+        f'"a" in [{_MODEL}].sortBy(e, e).transformList(i, v, i)',  # does not compile in cel-go
+        "[1].exists_one(i, v, v == 1)",  # true
+        'quantity("1Pi").isGreaterThan(quantity("1Pi").sub(1))',  # false until 1.36 if it is of one capacity
+    ],
+)
+def test_what_the_checkers_take_for_different_things_is_not_evaluated(expression: str) -> None:
+    device = SelectedDevice(driver="gpu.example.com", attributes={"model": ("b", "a")})
+    assert found(expression, device) is SelectorErrorKind.NOT_EVALUATED
+
+
 def test_a_function_whose_result_is_missing_is_called_before_another_error_counts() -> None:
     # cel-go: false, because the right operand is. cel-cpp alone reports the left one, while the result is missing.
     assert found(f'device.attributes["none"].x && isSemver({_MODEL})') is False
