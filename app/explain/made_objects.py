@@ -9,23 +9,34 @@ plugin/pkg/admission/storage/storageclass/setdefault/admission.go and pkg/volume
 A class with Immediate binding has its volume made before a pod is tried: persistentvolume/pv_controller.go.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
-from app.explain.stored_pod import Json, Notes, elements, member, rendered
+from app.explain.stored_pod import Json, Notes, elements, is_stored, member, rendered
 from app.objects.decode import under
 from app.objects.decode_storage import decode_persistent_volume_claim
 from app.objects.resources import RESOURCES
 from core.events import Object
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import DeviceClass
-from core.objects.volumes import NO_PROVISIONER, PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.volumes import (
+    AVAILABLE,
+    NO_PROVISIONER,
+    WAIT_FOR_FIRST_CONSUMER,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 
 _OF_FILES: Final = {kind.__name__: RESOURCES[kind].decode for kind in (PersistentVolume, StorageClass, DeviceClass)}
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_MODE: Final = "volumeBindingMode"
 _IMMEDIATE: Final = "Immediate"
+_MOST_BOUND: Final = 16
+"""For how many claims of a file a free volume is looked for: each visits all of them."""
 
 
 def made_objects(
@@ -36,24 +47,35 @@ def made_objects(
     `templates` are the volumeClaimTemplates of its StatefulSet, `companions` the other objects of its file. The pod
     loses its volumes of claims whose volumes exist, nobody knows where, before it is tried.
     """
+    for volume in elements(member(pod, "spec"), "volumes"):
+        _default_source(volume)
     stored = mirror.objects(PersistentVolumeClaim)
     found = _of_file_alone(companions, mirror)
-    for field, claim in (*_of_templates(pod, templates), *_of_volumes(pod), *_of_file(pod, companions)):
+    new = {each.name: each for each in found.values() if isinstance(each, StorageClass)}
+    classes = {**mirror.objects(StorageClass), **new}
+    default = _default_class(new) or _default_class(classes)
+    own, of_file = [*_of_templates(pod, templates), *_of_volumes(pod)], [*_of_file(pod, companions)]
+    free, dropped = _free_volumes(mirror, found) if of_file else {}, set[str]()
+    for place, (field, claim) in enumerate((*own, *of_file)):
         with under(field):
-            decoded = _decoded(claim, mirror)
+            decoded = _decoded(claim, default)
         if decoded.full_name in stored or decoded.full_name in found:
             continue
+        of = classes.get(decoded.storage_class)
+        if len(own) <= place < len(own) + _MOST_BOUND:
+            decoded = _bound_early(decoded, of, free)
         found[decoded.full_name] = decoded
-        named = decoded.storage_class
-        of_class = f"of class {rendered(named)}" if named else "without a class"
-        if _wants_default(claim) and not mirror.objects(StorageClass):
+        of_class = f"of class {rendered(decoded.storage_class)}" if decoded.storage_class else "without a class"
+        if _wants_default(claim) and not classes:
             of_class = "of the default class, which is not known: no StorageClass is at hand"
-        notes.done.append(f"claim {rendered(decoded.name)} {of_class}")
-        storage_class = found.get(f"StorageClass {named}") or mirror.objects(StorageClass).get(named)
-        early = made_early(decoded, storage_class)
+        bound = f", bound to PersistentVolume {rendered(decoded.volume)}" if decoded.bind_completed else ""
+        notes.done.append(f"claim {rendered(decoded.name)} {of_class}{bound}")
+        early = made_early(decoded, of)
         if early and not decoded.volume:
             notes.unknown.append(early)
-            _drop_volume(pod, decoded.name)
+            dropped.add(decoded.name)
+    if dropped:
+        _drop_volumes(pod, dropped)
     return [*found.values()]
 
 
@@ -64,16 +86,38 @@ def _of_file_alone(companions: Sequence[Json], mirror: ClusterMirror) -> dict[st
         decode = _OF_FILES.get(str(each.get("kind")))
         if decode is not None:
             with under(f"{each['kind']} {rendered(member(each, 'metadata').get('name'))}"):
-                other = decode(msgspec.json.encode(each))
+                other = decode(msgspec.json.encode(each if is_stored(each) else _as_stored(each)))
             if other.full_name not in mirror.objects(type(other)):
                 found[f"{each['kind']} {other.full_name}"] = other
     return found
 
 
-def _decoded(claim: Json, mirror: ClusterMirror) -> PersistentVolumeClaim:
+def _as_stored(new: Json) -> Json:
+    """Return a volume or class as it would be stored, and a volume as its controller then marks it.
+
+    Source: pkg/apis/storage/v1/defaults.go (SetDefaults_StorageClass), pkg/registry/core/persistentvolume/strategy.go
+    (PrepareForCreate) and persistentvolume/pv_controller.go (syncVolume).
+    """
+    if new["kind"] == "PersistentVolume":
+        _default_source(member(new, "spec"))
+        return {**new, "status": {"phase": AVAILABLE}}
+    if new["kind"] == "StorageClass" and new.get(_MODE) is None:
+        return {**new, _MODE: _IMMEDIATE}
+    return new
+
+
+def _default_source(volume: Json) -> None:
+    """Complete an image of Ceph or a disk of Azure, of a pod or a PersistentVolume (zz_generated.defaults.go)."""
+    for kind, field, default in (("rbd", "pool", "rbd"), ("azureDisk", "kind", "Shared")):
+        source = volume.get(kind)
+        if isinstance(source, dict):
+            source[field] = source.get(field) or default
+
+
+def _decoded(claim: Json, default: str | None) -> PersistentVolumeClaim:
     spec = claim["spec"]
     if _wants_default(claim):
-        spec = {**spec, "storageClassName": _default_class(mirror)}
+        spec = {**spec, "storageClassName": default}
     return decode_persistent_volume_claim(msgspec.json.encode({**claim, "spec": spec}))
 
 
@@ -83,22 +127,66 @@ def _wants_default(claim: Json) -> bool:
     return claim["spec"].get("storageClassName") is None and not annotated
 
 
-def made_early(claim: PersistentVolumeClaim, of: Object | None) -> str:
+def _free_volumes(mirror: ClusterMirror, found: Mapping[str, Object]) -> dict[str, PersistentVolume]:
+    """Return the volumes of the cluster and of the file that no claim of the cluster has, by name."""
+    stored = mirror.objects(PersistentVolumeClaim)
+    return {
+        each.name: each
+        for each in (*mirror.objects(PersistentVolume).values(), *found.values())
+        if isinstance(each, PersistentVolume)
+        and (each.claim is None or f"{each.claim.namespace}/{each.claim.name}" not in stored)
+    }
+
+
+def _bound_early(
+    claim: PersistentVolumeClaim, of: StorageClass | None, free: dict[str, PersistentVolume]
+) -> PersistentVolumeClaim:
+    """Return a claim of the file as its controller leaves it before a pod is tried: with a free volume, if one suits.
+
+    The volume is no longer free then. A claim whose class waits for the pod is unchanged, unless it names a volume.
+    Source: persistentvolume/pv_controller.go (syncUnboundClaim) and index.go (findByClaim).
+    """
+    waits = not claim.volume and of is not None and of.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+    found = min(
+        (each for each in free.values() if _suits(each, claim)) if not (waits or claim.bind_completed) else (),
+        key=lambda each: (len(each.access_modes), each.claim is None, each.capacity, each.name),
+        default=None,
+    )
+    return claim if found is None else replace(claim, volume=free.pop(found.name).name, bind_completed=True)
+
+
+def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Source: pv_controller.go (checkVolumeSatisfyClaim), component-helpers pv_helpers.go (FindMatchingVolume)."""
+    if claim.volume not in ("", volume.name) or (volume.claim is not None and not volume.is_reserved_for(claim)):
+        return False
+    if volume.claim is None and volume.storage_class != claim.storage_class:
+        return False
+    is_open = volume.phase == AVAILABLE and claim.selector.matches(volume.labels)
+    return (
+        (is_open or volume.claim is not None or bool(claim.volume))
+        and volume.is_alike(claim)
+        and claim.access_modes <= volume.access_modes
+        and volume.capacity >= (claim.requested or 0)
+        and not volume.deleting
+    )
+
+
+def made_early(claim: PersistentVolumeClaim, of: StorageClass | None) -> str:
     """Return what is not known of the volume of a claim if its class makes it before a pod is scheduled, else ""."""
-    if not isinstance(of, StorageClass) or of.volume_binding_mode != _IMMEDIATE or of.provisioner in NO_PROVISIONER:
+    if of is None or of.volume_binding_mode != _IMMEDIATE or of.provisioner in NO_PROVISIONER:
         return ""
     made = f"class {rendered(of.name)} makes its volume before the pod is scheduled; where is not known"
     return f"claim {rendered(claim.name)}: {made}"
 
 
-def _drop_volume(pod: Json, claim: str) -> None:
-    """Drop the volumes of a claim, also of one that the pod would own."""
+def _drop_volumes(pod: Json, claims: Collection[str]) -> None:
+    """Drop the volumes of some claims, also of those that the pod would own."""
     pod_name, spec = _name(pod), member(pod, "spec")
     spec["volumes"] = [
         each
         for each in elements(spec, "volumes")
-        if member(each, "persistentVolumeClaim").get("claimName") != claim
-        and not ("ephemeral" in each and f"{pod_name}-{each.get('name') or ''}" == claim)
+        if str(member(each, "persistentVolumeClaim").get("claimName")) not in claims
+        and not ("ephemeral" in each and f"{pod_name}-{each.get('name') or ''}" in claims)
     ]
 
 
@@ -144,8 +232,8 @@ def of_namespace(pod: Json, objects: Sequence[Mapping[str, Any]], kind: str) -> 
             yield each
 
 
-def _default_class(mirror: ClusterMirror) -> str | None:
+def _default_class(classes: Mapping[str, StorageClass]) -> str | None:
     """Return the newest default class; of several of one time, the first by name."""
-    defaults = [each for each in mirror.objects(StorageClass).values() if each.default_since is not None]
+    defaults = [each for each in classes.values() if each.default_since is not None]
     newest = max((each.default_since or "" for each in defaults), default="")
     return min((each.name for each in defaults if each.default_since == newest), default=None)

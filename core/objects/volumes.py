@@ -16,6 +16,8 @@ WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 """The volumeBindingMode of a class whose volumes are bound, or made, once a pod needs them."""
 NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
 """The provisioners of classes for which no volume is made."""
+AVAILABLE = "Available"
+"""The phase of a volume that can be bound."""
 FILESYSTEM = "Filesystem"
 """The volumeMode of a volume or claim that does not set one."""
 
@@ -60,6 +62,15 @@ class PersistentVolume(ClusterWide, frozen=True, kw_only=True, gc=False):
     node_affinity: NodeSelector | None = None
     phase: str = ""
     deleting: bool = False
+
+    def is_alike(self, claim: "PersistentVolumeClaim") -> bool:
+        """Return whether the volume has the mode and the VolumeAttributesClass that a claim asks for."""
+        return (self.volume_mode, self.volume_attributes_class) == (claim.volume_mode, claim.volume_attributes_class)
+
+    def is_reserved_for(self, claim: "PersistentVolumeClaim") -> bool:
+        """Return whether only this claim may take the volume (pv_helpers.go, IsVolumeBoundToClaim)."""
+        of = self.claim
+        return of is not None and (of.namespace, of.name) == (claim.namespace, claim.name) and of.uid in ("", claim.uid)
 
 
 class PersistentVolumeClaim(Namespaced, frozen=True, kw_only=True, gc=False):

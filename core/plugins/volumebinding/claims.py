@@ -24,6 +24,7 @@ from core.objects.labels import Operator, Requirement, Selector
 from core.objects.pod import Pod, PodClaim
 from core.objects.quantity import quoted, wrapped
 from core.objects.volumes import (
+    AVAILABLE,
     WAIT_FOR_FIRST_CONSUMER,
     CSINode,
     CSIStorageCapacity,
@@ -192,9 +193,6 @@ def _is_one_requirement(selector: NodeSelector | None) -> bool:
 
 Offer = TypeVar("Offer", PersistentVolume, CSIStorageCapacity)
 
-AVAILABLE: Final = "Available"
-"""Phase of a volume that can be bound."""
-
 _NONE: Final[Mapping[str, PersistentVolume]] = MappingProxyType({})
 
 
@@ -311,13 +309,8 @@ class Offers:
         return found
 
     def reserved(self, claim: PersistentVolumeClaim) -> Iterable[PersistentVolume]:
-        """Return the volumes that only this claim may take.
-
-        Source: k8s.io/component-helpers storage/volume/pv_helpers.go (IsVolumeBoundToClaim).
-        """
-        for volume in self._reserved.get(claim.full_name, _NONE).values():
-            if volume.claim is not None and volume.claim.uid in ("", claim.uid):
-                yield volume
+        """Return the volumes that only this claim may take."""
+        return (each for each in self._reserved.get(claim.full_name, _NONE).values() if each.is_reserved_for(claim))
 
     def room(self, storage_class: str) -> Room:
         """Return the published capacity for new volumes of a class."""

@@ -65,7 +65,7 @@ class Wish:
         """Return whether a free volume is suitable, apart from its size."""
         claim = self._claim
         return (
-            _is_alike(volume, claim)
+            volume.is_alike(claim)
             and claim.access_modes <= volume.access_modes
             and claim.selector.matches(volume.labels)
         )
@@ -81,7 +81,7 @@ class MatchingVolumes:
                 each
                 for each in offers.reserved(claim)
                 if each.capacity >= (claim.requested or 0)
-                and _is_alike(each, claim)
+                and each.is_alike(claim)
                 and each.storage_class == claim.storage_class
             ),
             key=lambda volume: volume.name,
@@ -156,10 +156,6 @@ class Provisioning:
         Upstream takes the first sufficient capacity, in the order of a map.
         """
         return None if self._room is None else self._room.largest(labels)
-
-
-def _is_alike(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    return volume.volume_mode == claim.volume_mode and volume.volume_attributes_class == claim.volume_attributes_class
 
 
 NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"

@@ -20,6 +20,7 @@ from core.objects.csi_migration import is_migratable
 from core.objects.node import Node
 from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import (
+    AVAILABLE,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -27,7 +28,7 @@ from core.objects.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from core.plugins.volumebinding.claims import AVAILABLE, LOST, MigratedPlugins, Offers, claims_of
+from core.plugins.volumebinding.claims import LOST, MigratedPlugins, Offers, claims_of
 from core.plugins.volumebinding.explaining import ExplainedBinding
 from core.plugins.volumebinding.filtering import NAME, BindingState, PodVolumes, node_views
 from core.plugins.volumebinding.reserving import reserve_volumes

@@ -14,8 +14,7 @@ from app.objects.decode_pod import decode_pod
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
-from core.objects.pod import ALL_ADDRESSES, HostPort, PodClaim
-from core.objects.volumes import PersistentVolumeClaim, StorageClass
+from core.objects.pod import ALL_ADDRESSES, HostPort
 from core.releases.differences import rules_of
 from core.releases.release import nearest
 from tests.builders import make_pod
@@ -348,64 +347,6 @@ def test_labels_of_unknown_controllers_matter_if_the_pod_has_affinity_or_spreads
     unknown = of_kind("RayCluster", "ray.io/v1", {"head": {"template": {"spec": spec}}}).notes.unknown
     assert unknown == ["kind RayCluster: the labels that its controller adds are not known"]
     assert of_kind("RayCluster", "ray.io/v1", {"head": {"template": TEMPLATE}}).notes.unknown == []
-
-
-# Claims that controllers make.
-
-
-def test_the_newest_default_class_is_that_of_a_claim_without_one() -> None:
-    hand = at_hand({})
-    for name, since in (("old", "2025"), ("b", "2026"), ("a", "2026"), ("no", None)):
-        hand.mirror.apply(ClusterEvent("Add", StorageClass(name=name, default_since=since)))
-    volumes = [
-        {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
-        for spec in ({}, {"storageClassName": None}, {"storageClassName": ""}, {"storageClassName": "no"})
-    ]
-    found, *others = [decode_manifest(json.dumps(pod(volumes=[each])).encode(), hand) for each in volumes]
-    (claim,) = claims_of(found)
-    assert (claim.full_name, claim.storage_class) == ("default/p-scratch", "a")
-    assert claim.controller is not None
-    assert claim.controller.uid == found.pod.uid
-    assert [each.storage_class for made in others for each in claims_of(made)] == ["a", "", "no"]
-
-
-def test_a_class_that_binds_at_once_makes_the_volume_of_a_new_claim_before_the_pod_is_tried() -> None:
-    hand = at_hand({})
-    for name, provisioner in (("imm", "x.csi"), ("local", "kubernetes.io/no-provisioner")):
-        of = StorageClass(name=name, provisioner=provisioner, volume_binding_mode="Immediate")
-        hand.mirror.apply(ClusterEvent("Add", of))
-    volumes: list[dict[str, Any]] = [
-        {"name": name, "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": name}}}}
-        for name in ("imm", "local", "absent")
-    ]
-    claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {"storageClassName": "imm"}}
-    own = pod(volumes=[*volumes, {"name": "d", "persistentVolumeClaim": {"claimName": "data"}}])
-    found = decode_manifest(json.dumps({"kind": "List", "items": [own, claim]}).encode(), hand)
-    assert [each.partition(":")[0] for each in found.notes.unknown] == ["claim p-imm", "claim data"]
-    assert [each.name for each in found.pod.volumes if isinstance(each, PodClaim)] == ["p-local", "p-absent"]
-
-
-def test_the_default_class_of_a_claim_is_unknown_without_classes() -> None:
-    volumes = [{"name": "d", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]
-    (done,) = manifest(pod(volumes=volumes)).notes.done
-    assert done.startswith("claim p-d of the default class, which is not known")
-
-
-def claims_of(found: Manifest) -> list[PersistentVolumeClaim]:
-    return [each for each in found.made if isinstance(each, PersistentVolumeClaim)]
-
-
-def test_claims_of_the_file_are_those_of_the_namespace_of_the_pod() -> None:
-    items = [{"kind": "PersistentVolumeClaim", "metadata": {"name": n, "namespace": n}, "spec": {}} for n in ("a", "b")]
-    found = manifest({"kind": "List", "items": [{"kind": "Pod", "metadata": {"name": "p", "namespace": "b"}}, *items]})
-    assert [each.full_name for each in claims_of(found)] == ["b/b"]
-
-
-def test_what_is_wrong_with_a_claim_is_named_by_its_field() -> None:
-    broken = {"metadata": {"name": "d"}, "spec": {"resources": {"requests": {"storage": "much"}}}}
-    with pytest.raises(DecodeError) as error:
-        of_kind("StatefulSet", "apps/v1", {"template": TEMPLATE, "volumeClaimTemplates": [broken]})
-    assert error.value.field == "spec.volumeClaimTemplates[0].spec.resources.requests.storage"
 
 
 @pytest.mark.parametrize("kind", ["Pod", "Deployment", "DaemonSet", "StatefulSet", "CronJob", "JobSet", "Other"])

@@ -209,7 +209,30 @@ FAULTS: Final = (
         breaks="A claim without a class gets the oldest default StorageClass.",
         old='    newest = max((each.default_since or "" for each in defaults), default="")',
         new='    newest = min((each.default_since or "" for each in defaults), default="")',
-        tests=("test_stored_pod.py",),
+    ),
+    Fault(
+        id="default-class-of-the-file-is-the-oldest",
+        breaks="A new default class of a file is not that of the claims beside it.",
+        old="    default = _default_class(new) or _default_class(classes)\n",
+        new="    default = _default_class(classes)\n",
+    ),
+    Fault(
+        id="new-volume-is-not-free",
+        breaks="A PersistentVolume of a file has no phase, so that no claim takes it.",
+        old='        return {**new, "status": {"phase": AVAILABLE}}\n',
+        new="        return new\n",
+    ),
+    Fault(
+        id="claim-bound-to-a-volume-of-another-class",
+        breaks="A new claim of a file is bound to a volume of any class.",
+        old="    if volume.claim is None and volume.storage_class != claim.storage_class:\n",
+        new="    if volume.claim is None and not volume.storage_class:\n",
+    ),
+    Fault(
+        id="two-claims-on-one-volume",
+        breaks="Two new claims of a file are bound to one volume.",
+        old="volume=free.pop(found.name).name, bind_completed=True)",
+        new="volume=free[found.name].name, bind_completed=True)",
     ),
     Fault(
         id="one-of-several-pods-explained",
