@@ -54,13 +54,14 @@ def _of_templates(pod: Json, objects: Objects, notes: Notes) -> Iterator[tuple[s
     metadata, spec = member(pod, "metadata"), member(pod, "spec")
     name, namespace = metadata.get("name") or metadata.get("generateName") or "", metadata.get("namespace") or "default"
     owner = {"kind": "Pod", "name": name, "uid": f"{namespace}/{name}", "controller": True}
-    templates = {str(_name_of(each)): each for each in of_namespace(pod, objects(_TEMPLATE), _TEMPLATE)}
+    at_hand = objects(_TEMPLATE)
+    templates = {str(_name_of(each)): each for each in of_namespace(pod, at_hand, _TEMPLATE)}
     statuses, known = [], []
     for each in elements(spec, "resourceClaims"):
         of_template = each.get("resourceClaimTemplateName")
         template = None if of_template is None else templates.get(str(of_template))
         if of_template is not None and template is None:
-            why = f"there is no {_TEMPLATE} {rendered(of_template)}" if objects(_TEMPLATE) else absent(_TEMPLATE)
+            why = f"there is no {_TEMPLATE} {rendered(of_template)}" if at_hand else absent(_TEMPLATE)
             notes.unknown.append(f"claim {rendered(each.get('name'))}: {why}")
             continue
         known.append(each)

@@ -8,6 +8,7 @@ plugin/pkg/admission, in the order of pkg/kubeapiserver/options/plugins.go (AllO
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -54,8 +55,8 @@ _RATIO: Final = "maxLimitRequestRatio"
 _WHOLE: Final = 10**9  # the unit of `nanos`
 _LONGEST: Final = 60  # characters of a value that is shown
 _MAX_LISTED: Final = 4
-_OF_PODS: Final = ("cpu", "memory", "hugepages-")
-"""Names of resources that a pod as a whole may have, or how they begin."""
+_MOST_OF_RANGES: Final = 4_000_000  # bytes of LimitRanges times containers: each takes 50 ns
+_OF_PODS: Final = ("cpu", "memory", "hugepages-")  # resources of a pod as a whole, or how they begin
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Source: pkg/apis/scheduling/v1/helpers.go. Every cluster has these classes."""
 _WORKLOADS: Final = Release(1, 35)
@@ -190,23 +191,25 @@ def _limit_ranges(pod: Json, spec: Json, ranges: Sequence[Mapping[str, Any]], no
     """Source: limitranger/admission.go (PodMutateLimitFunc for all, then PodValidateLimitFunc)."""
     namespace = member(pod, "metadata").get("namespace") or "default"
     found = [each for each in ranges if (member(each, "metadata").get("namespace") or "default") == namespace]
+    if len(msgspec.json.encode(found)) * len([*_containers(spec)]) > _MOST_OF_RANGES:
+        raise DecodeError("spec.containers", "too many to hold each against the LimitRanges of its namespace")
     for each in found:
         _default_by_limit_range(spec, each, notes)
+    of_pod = cache(lambda kind: of_all_containers(spec, kind, whole=True))
     for each in found:
         name = rendered(member(each, "metadata").get("name"))
         for item in elements(member(each, "spec"), "limits"):
-            for where, resources in _limited(spec, item.get("type")):
+            for where, resources in _limited(spec, item.get("type"), of_pod):
                 _refuse_outside(where, resources, item, name)
 
 
-def _limited(spec: Json, of: object) -> Iterator[tuple[str, Json]]:
+def _limited(spec: Json, of: object, of_pod: Callable[[str], Json]) -> Iterator[tuple[str, Json]]:
     """Yield the requests and limits that an item of a type is about, each with its place."""
     if of == "Container":
         for container in _containers(spec):
             yield f"spec: container {rendered(container.get('name'))}", member(container, "resources")
     elif of == "Pod":
-        kinds = ("requests", "limits")
-        yield "spec: all containers", {kind: of_all_containers(spec, kind, whole=True) for kind in kinds}
+        yield "spec: all containers", {kind: of_pod(kind) for kind in ("requests", "limits")}
 
 
 def _default_by_limit_range(spec: Json, limit_range: Mapping[str, Any], notes: Notes) -> None:
@@ -281,7 +284,9 @@ def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *,
         defaults = [each for each in classes if each.get("globalDefault") is True]
         differs = spec.get("priority") or spec.get("preemptionPolicy") == "Never"
         none = {"value": 0} if are_all and differs else None
-        found = min(defaults, key=lambda each: _number(each.get("value")), default=none)
+        found = min(
+            defaults, key=lambda each: value if isinstance(value := each.get("value"), int) else 0, default=none
+        )
     elif str(name) in _SYSTEM_PRIORITIES:
         found = {"value": _SYSTEM_PRIORITIES[str(name)]}
     else:
@@ -294,16 +299,17 @@ def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *,
             )
     if found is None:
         return
+    named = rendered(member(found, "metadata").get("name") or name)
     defaults_to = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
     for field, of_class in (("priority", "value"), ("preemptionPolicy", "preemptionPolicy")):
         value = found.get(of_class) or defaults_to[field]
         if spec.get(field) not in (None, value):
-            of = f"PriorityClass {_named(found, name)}" if name or "metadata" in found else "no default PriorityClass"
+            of = f"PriorityClass {named}" if name or "metadata" in found else "no default PriorityClass"
             why = f"{rendered(spec[field])}, but with {of} it is {rendered(value)}"
             raise DecodeError(f"spec.{field}", rejected(why))
     if spec.get("priority") is None:
         spec["priority"] = found.get("value")
-        _note(notes.done, "priority", [rendered(found.get("value"))], f"of PriorityClass {_named(found, name)}")
+        _note(notes.done, "priority", [rendered(found.get("value"))], f"of PriorityClass {named}")
     taken = {"priorityClassName": member(found, "metadata").get("name"), **found}
     for field in ("priorityClassName", "preemptionPolicy"):
         spec[field] = spec.get(field) or taken.get(field)
@@ -324,7 +330,12 @@ def add_tolerations(spec: Json, added: Sequence[Mapping[str, Any]]) -> None:
     """Add tolerations that the pod does not have."""
     present = spec.get("tolerations") or []
     if isinstance(present, list):
-        spec["tolerations"] = [*present, *(each for each in added if each not in present)]
+        spec["tolerations"] = [*{_text(each): each for each in (*present, *added)}.values()]
+
+
+def _text(value: object) -> bytes:
+    """Return JSON that is the same for equal values. To look a value up among many costs no pass over them."""
+    return msgspec.json.encode(value, order="deterministic")
 
 
 def _runtime_class(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *, are_all: bool) -> None:
@@ -385,18 +396,20 @@ def _merge_label_keys(pod: Json, spec: Json, notes: Notes) -> None:
 
 def _merged(selector: Json, term: Json, labels: Json) -> list[str]:
     """Add the labels that a term names to its selector, as requirements. A key that the pod lacks is ignored."""
-    added = []
+    present = selector.get("matchExpressions") or []
+    if not isinstance(present, list):
+        return []
+    found, added = {_text(each): each for each in present}, list[str]()
     for member_name, relation in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
         keys = term.get(member_name)
         for key in keys if isinstance(keys, list) else ():
-            present = selector.get("matchExpressions") or []
-            if not isinstance(key, str) or key not in labels or not isinstance(present, list):
-                continue
-            label = "" if labels[key] is None else labels[key]  # as the API server decodes it
-            requirement = {"key": key, "operator": relation, "values": [label]}
-            if requirement not in present:  # the manifest of a stored pod, without its uid
-                selector["matchExpressions"] = [*present, requirement]
-                added.append(f"{key} {'=' if relation == 'In' else '!='} {rendered(label)}".rstrip())
+            if isinstance(key, str) and key in labels:
+                label = "" if labels[key] is None else labels[key]  # as the API server decodes it
+                requirement = {"key": key, "operator": relation, "values": [label]}
+                if found.setdefault(_text(requirement), requirement) is requirement:  # else it was stored, without uid
+                    added.append(f"{key} {'=' if relation == 'In' else '!='} {rendered(label)}".rstrip())
+    if added:
+        selector["matchExpressions"] = [*found.values()]
     return added
 
 
@@ -411,14 +424,6 @@ def _filled(resources: Json, name: str, defaults: Mapping[str, Any]) -> list[str
 
 def _pairs(amounts: Mapping[str, Any]) -> Iterator[str]:
     return (f"{name}={rendered(value)}" for name, value in amounts.items())
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _named(found: Mapping[str, Any], name: object) -> str:
-    return rendered(member(found, "metadata").get("name") or name)
 
 
 def absent(kind: str) -> str:
