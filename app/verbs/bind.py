@@ -6,8 +6,8 @@ the last free capacity. The response of the API server decides about the assumpt
 
     bound                            it stays until the watch confirms it or the TTL ends
     certainly not bound              it ends, and the scheduler gets the reason and tries again
-    unknown, and the pod unreadable  it stays until the TTL ends: a pod that counts for too long costs a retry, a pod
-                                     that is missing breaks a rule
+    unknown, and the pod unreadable  it stays until a later request reads the pod, or the TTL ends: a pod that counts
+                                     for too long costs a retry, a pod that is missing breaks a rule
 
 If the response is lost, the binder reads the pod from the API server. If the pod has no node by then, the binding
 counts as not carried out, although the server may have begun it.
@@ -197,7 +197,8 @@ class Binder:
     async def _found(self, args: BindingArgs, deadline: float) -> Pod | BindingOutcome:
         """Return the unbound pod as the API server has it, or the outcome if it is known already.
 
-        If the pod is still assumed, an earlier binding ended with an unknown result. Then the API server decides.
+        If the pod is still assumed, an earlier binding ended with an unknown result, or the pod was decided for. Then
+        the API server decides.
         """
         outcome = self._outcome_by_mirror(args)
         if outcome is not None:
@@ -323,7 +324,8 @@ class Binder:
             return
         if known is not None:
             self._mirror.forget(live.uid)
-        self._mirror.assume(live, live.node_name, self._clock(), wait=0.0)
+        self._mirror.assume(live, live.node_name, self._clock())
+        self._mirror.finish_binding(live.uid, self._clock())
 
     def _settle(self, uid: str, result: BindingResult) -> None:
         """End the assumption, or start its TTL. The watch may have ended the assumption already."""
@@ -331,7 +333,7 @@ class Binder:
             if self._mirror.is_assumed(uid):
                 self._mirror.forget(uid)
         else:
-            self._mirror.finish_binding(uid, self._clock())
+            self._mirror.finish_binding(uid, self._clock(), is_known=result is not BindingResult.UNKNOWN)
 
 
 def bind_verb(binder: Binder | None) -> Verb:

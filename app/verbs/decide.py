@@ -383,9 +383,10 @@ class Decider:
             # prevent no second preemption here: without filters, kube-scheduler finds no victims.
             stale_rejection = effects.stale_rejection(pod, batch, verdicts)
             effects.reject(pod, batch, verdicts)
-        if effects is not None:
+        retryable = stale_rejection is not None
+        if effects is not None and not retryable:  # else the last look counts, see Patient
             effects.decisions[Decision.NO_FIT] += 1
-        body, retryable = self._no_node_body(request, batch, verdicts), stale_rejection is not None
+        body = self._no_node_body(request, batch, verdicts)
         return _response(body, pod, len(batch), source, fits=False, retryable=retryable)
 
     def _no_node_body(self, request: _Attempt, batch: NodeBatch, verdicts: Verdicts) -> bytes:
@@ -406,6 +407,8 @@ class Decider:
         return body
 
     def _not_seen(self, incoming: Pod) -> str:
+        if self._mirror.is_doubtful(incoming.uid):
+            return f"pod {incoming.full_name} may be bound to {self._mirror.assumed[incoming.uid].pod.node_name}"
         if incoming.uid in self._mirror.pending:
             return f"pod {incoming.full_name} is not in the watch as the request has it"
         return f"pod {incoming.full_name} is not in the watch yet"

@@ -423,7 +423,7 @@ class Effects:
 
         A reserved place of a gang is no decision yet. Each cycle of a scheduling group has a request for a member, so a
         second request is no sign of a failure. It is none either for a pod that `bind` is binding or has bound: then
-        the node that keeps it is returned.
+        the node that keeps it is returned. A pod that it may have bound was read before, see PodLookup.
         """
         if self.gangs is not None:
             self.gangs.begin(self.clock())
@@ -432,7 +432,7 @@ class Effects:
         if not self._mirror.is_assumed(pod.uid) or (self.gangs is not None and self.gangs.has_reserved(pod.uid)):
             return Decision.ASSUMED
         assumed = self._mirror.assumed[pod.uid]
-        if assumed.is_reported:
+        if assumed.is_reported and not assumed.is_doubtful:
             return assumed.pod.node_name
         self._mirror.forget(pod.uid)
         return Decision.ASSUMED if pod.in_scheduling_group else Decision.REPLACED

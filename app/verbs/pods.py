@@ -304,10 +304,12 @@ class PodLookup:
     def of(self, sent: Pod) -> Found:
         """Return the pod of a request and its standing. UNKNOWN until the watch or `ask` has shown the pod.
 
+        Of a pod whose binding has ended without a known result, the watch may be late: `ask` shows it.
         A pod that a GET has shown is returned once, and only right after the GET. Later the pod may be changed or
         deleted, and the watch may have shown that.
         """
-        if sent is self._mirror.pending.get(sent.uid) and self.pods is not None:
+        watched = self._mirror.pending.get(sent.uid)
+        if sent is watched and self.pods is not None and not self._mirror.is_doubtful(sent.uid):
             return Found(LookupState.PENDING, sent)  # `from_watch` has returned it
         if self.pods is None or not sent.resource_version or not (is_name(sent.namespace) and is_name(sent.name)):
             return _SETTLED  # no API server has such a pod, and an invalid name must not get into a URL path
@@ -332,7 +334,7 @@ class PodLookup:
         if watched is not None:
             if watched.full_name != full_name:
                 return _SETTLED
-            if sent is None or self._is_current(watched, sent):
+            if not self._mirror.is_doubtful(uid) and (sent is None or self._is_current(watched, sent)):
                 return Found(LookupState.PENDING, watched)
         elif self._mirror.is_mirrored(uid) and not self._mirror.is_assumed(uid):
             return _SETTLED

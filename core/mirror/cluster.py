@@ -171,7 +171,8 @@ class ClusterMirror:
     def assume(self, pod: Pod, node_name: str, now: float, *, wait: float | None = None) -> Pod:
         """Count a pod on the node that was decided for it, known or not. Return the pod as the mirror holds it.
 
-        With `wait`, the TTL starts at once, as by `finish_binding`: nobody reports the end of the binding.
+        With `wait`, the TTL starts at once, as by `finish_binding`: nobody reports the end of the binding, which may
+        wait for so many seconds.
         Raises PodStateError if the pod is already Assumed or Added, if it has ended, or if the name is empty.
         """
         tried = f"cannot be assumed on {node_name or 'no node'}"
@@ -197,13 +198,13 @@ class ClusterMirror:
             self._assumed.add(pod, now)
         return placed
 
-    def finish_binding(self, uid: str, now: float, *, wait: float = 0.0) -> None:
+    def finish_binding(self, uid: str, now: float, *, is_known: bool = True) -> None:
         """Start the TTL of an Assumed pod. Another call restarts it.
 
-        `wait`: seconds for which its binding may still wait. A pod that is Added or not in the mirror
-        is ignored: the watch may be faster than the response to the binding.
+        `is_known`: whether the pod is bound for certain. A pod that is Added or not in the mirror is ignored: the watch
+        may be faster than the response to the binding.
         """
-        self._assumed.finish_binding(uid, now, wait=wait)
+        self._assumed.finish_binding(uid, now, is_known=is_known)
 
     def forget(self, uid: str) -> None:
         """Remove an Assumed pod whose binding failed. Raises PodStateError if it is Added or not in the mirror."""
@@ -236,6 +237,11 @@ class ClusterMirror:
     def is_assumed(self, uid: str) -> bool:
         """Return whether a pod is Assumed: decided for, and neither confirmed nor expired."""
         return uid in self._assumed.by_uid
+
+    def is_doubtful(self, uid: str) -> bool:
+        """Return whether a pod is Assumed whose binding has ended without a known result."""
+        assumed = self._assumed.by_uid.get(uid)
+        return assumed is not None and assumed.is_doubtful
 
     def is_mirrored(self, uid: str) -> bool:
         """Return whether a pod is in the mirror: Assumed or Added."""

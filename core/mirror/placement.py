@@ -331,7 +331,9 @@ class AssumedPod(msgspec.Struct, frozen=True, gc=False):
     deadline: float | None = None
     """The pod expires after this time. None while its binding is not finished: then the pod never expires."""
     is_reported: bool = True
-    """Whether the end of its binding is reported: it is being bound or, since `finish_binding`, mostly is bound."""
+    """Whether the end of its binding is reported: it is being bound or, since `finish_binding`, is or may be bound."""
+    is_doubtful: bool = False
+    """Whether its binding has ended without a known result."""
 
 
 class AssumedPods:
@@ -349,17 +351,18 @@ class AssumedPods:
         self._earliest = inf  # lower bound of all deadlines
 
     def add(self, pod: Pod, now: float, wait: float | None = None) -> None:
-        """Add a pod whose binding begins, or is reported by nobody: then `wait` is as in `finish_binding`."""
+        """Add a pod whose binding begins, or is reported by nobody: then it may wait for `wait` seconds."""
         deadline = None if wait is None else self._deadline(now, wait)
         self.by_uid[pod.uid] = AssumedPod(pod, now, deadline, wait is None)
 
-    def finish_binding(self, uid: str, now: float, *, wait: float = 0.0) -> None:
-        """Set a pod's deadline to `now` plus the TTL, or plus `wait` if that is more. A pod not assumed is ignored."""
+    def finish_binding(self, uid: str, now: float, *, is_known: bool = True) -> None:
+        """Set a pod's deadline to `now` plus the TTL. A pod not assumed is ignored. `is_known`: see AssumedPod."""
         known = self.by_uid.get(uid)
         if known is not None:
-            self.by_uid[uid] = replace(known, deadline=self._deadline(now, wait))
+            self.by_uid[uid] = replace(known, deadline=self._deadline(now), is_doubtful=not is_known)
 
-    def _deadline(self, now: float, wait: float) -> float | None:
+    def _deadline(self, now: float, wait: float = 0.0) -> float | None:
+        """Return `now` plus the TTL, or plus `wait` if that is more."""
         if not self._ttl:
             return None
         deadline = now + max(self._ttl, wait)

@@ -36,9 +36,23 @@ FAULTS: Final = (
     Fault(
         id="binding-replaced-by-a-decision",
         breaks="A decision for a pod that is being bound gives its place away.",
-        old="        if assumed.is_reported:\n            return assumed.pod.node_name\n",
+        old="        if assumed.is_reported and not assumed.is_doubtful:\n            return assumed.pod.node_name\n",
         new="",
         tests=("binding/test_binding.py",),
+    ),
+    Fault(
+        id="doubtful-binding-replaced-unread",
+        breaks="A pod that may be bound is decided for again without a look, and its place given away.",
+        old="            if not self._mirror.is_doubtful(uid) and (",
+        new="            if (",
+        tests=("binding/test_binding_failures.py",),
+    ),
+    Fault(
+        id="pod-that-others-have-bound-replaced",
+        breaks="A pod that a GET has shown on a node is decided for again before the watch shows it there.",
+        old="        self._mirror.assume(live, live.node_name, self._clock())\n",
+        new="        self._mirror.assume(live, live.node_name, self._clock(), wait=0.0)\n",
+        tests=("binding/test_binding_failures.py",),
     ),
     Fault(
         id="binding-posted-without-time",

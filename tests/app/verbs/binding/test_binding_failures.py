@@ -187,6 +187,45 @@ async def test_a_pod_whose_binding_is_not_known_does_not_count_when_it_comes_aga
         assert audit(scheduler.mirror) == []
 
 
+@pytest.mark.parametrize(
+    ("action", "bound"), [(Close(), False), (Close(after_head=True), True)], ids=["not-bound", "bound"]
+)
+@scenario()
+async def test_a_pod_whose_binding_is_not_known_is_read_before_it_is_decided_for_again(
+    server: FakeApiServer, action: Action, *, bound: bool
+) -> None:
+    """Else it would wait until the time of its place is over, or its place would be given away."""
+    nodes = [node.allocatable(pods=10) for node in (N1, N2)]
+    async with scheduling(server, *nodes, decide="listed-nodes", profile="full", http_timeout=0.75) as scheduler:
+        pod = await scheduler.pending(loner("first"))
+        scheduler.stall_watch()
+        server.faults.add(action, None, "bind")
+        fault = server.faults.add(Close(), None, "get", times=None)
+        assert (await scheduler.bind(pod, "n1")).endswith("; whether the pod is bound is not known")
+        for _ in range(2):
+            error = (await scheduler.ask("filter", pod, "n1", "n2")).json()["Error"]
+            assert error.startswith("pod default/first may be bound to n1, and could not be read: ")
+        assert scheduler.mirror.assumed[pod["metadata"]["uid"]].pod.node_name == "n1"
+        server.faults.remove(fault)
+        await scheduler.filter(pod, "n2")
+        assert scheduler.mirror.assumed[pod["metadata"]["uid"]].pod.node_name == ("n1" if bound else "n2")
+        assert (await scheduler.bind(pod, "n2") == "") is not bound
+        assert audit(scheduler.mirror) == []
+
+
+@scenario()
+async def test_the_place_of_a_pod_that_others_have_bound_is_not_given_away_by_a_decision(server: FakeApiServer) -> None:
+    nodes = [node.allocatable(pods=10) for node in (N1, N2)]
+    async with scheduling(server, *nodes, decide="listed-nodes", profile="full") as scheduler:
+        pod = await scheduler.pending(loner("first"))
+        scheduler.stall_watch()
+        server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n2"}})
+        assert await scheduler.bind(pod, "n1") == "pod default/first is bound to another node"
+        error = (await scheduler.ask("filter", pod, "n1", "n2")).json()["Error"]
+        assert error == "pod default/first is bound to n2, or is being bound there, but not in the watch yet"
+        assert await scheduler.filter(scheduler.create(loner("second")), "n2") == []
+
+
 @scenario()
 async def test_what_the_watch_tells_while_nothing_else_does_counts(server: FakeApiServer) -> None:
     async with scheduling(server, N1, http_timeout=1.25) as scheduler:

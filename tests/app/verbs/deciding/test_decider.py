@@ -1,5 +1,6 @@
 """`filter` that decides: which node, what is assumed, and when nothing is."""
 
+import asyncio
 import json
 from collections import Counter
 
@@ -7,7 +8,8 @@ import pytest
 
 from app.objects.decode_node import decode_node
 from app.settings.settings import Settings
-from app.verbs.request import Request, VerbOutcome
+from app.verbs.filter import Patient
+from app.verbs.request import Request, VerbOutcome, VerbResponse
 from app.verbs.scopes import DecideScope
 from app.wiring.main import create_service
 from core.events import ClusterEvent
@@ -250,6 +252,35 @@ def test_a_refusal_of_the_nominated_node_is_told_though_the_watch_may_be_late_wi
         reported = json.loads(response.body)
         assert reported["Error"] == ""
         assert reported["FailedNodes"] == dict.fromkeys(names, "Insufficient cpu")
+
+
+@pytest.mark.parametrize(
+    ("leaves_after", "expected"), [(9, {"no_fit": 1}), (2, {"assumed": 1}), (0, {})], ids=["stays", "ends", "given-up"]
+)
+def test_a_doubted_refusal_counts_once_however_often_it_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, leaves_after: int, expected: dict[str, int]
+) -> None:
+    monkeypatch.setattr("app.verbs.filter._RETRY_DELAYS", (0.0,) * 4)
+    victim = make_pod("low").requests(cpu="3").on("n1")
+    setting = DecidingSetting(mirror_of(node("n1"), victim))
+    pod = make_pod("p").priority(10).requests(cpu="3").nominated("n1")
+    setting.tell(pod)
+    looks = iter(range(9))
+
+    def has_left() -> bool:
+        if next(looks) == leaves_after - 1:
+            setting.tell(victim, "Delete")
+        return not leaves_after
+
+    async def requested() -> None:
+        response = Patient(setting.extender.filter, setting.extender.unread, setting.effects)(
+            Request(args(pod, ["n1"]), has_left=has_left)
+        )
+        assert not isinstance(response, VerbResponse)
+        await response
+
+    asyncio.run(requested())
+    assert setting.counts() == expected
 
 
 @pytest.mark.parametrize(
