@@ -3,6 +3,8 @@
 import asyncio
 from typing import Final
 
+import pytest
+
 from tests.app.feeds.following import scenario
 from tests.app.server.conversations import connected, read_response, request, serving
 from tests.app.verbs.binding.binding_setting import N1, N2, PATIENCE, WEB, scheduling, until
@@ -11,6 +13,12 @@ from tests.calls import ROOT, Calls, port_of
 from tests.fake_apiserver import FakeApiServer
 
 REQUEST: Final = ROOT / "app/demo/requests/required-affinity.json"
+
+
+@pytest.fixture(autouse=True)
+def _no_pod_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else what passes with the time alone is counted, if it falls into the request."""
+    monkeypatch.setattr("app.feeds.objects._EXPIRY_EVERY", 600.0)
 
 
 async def calls_of_a_filter() -> Calls:
