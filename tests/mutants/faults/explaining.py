@@ -34,8 +34,8 @@ FAULTS: Final = (
     Fault(
         id="claim-of-a-template-without-its-pod",
         breaks="A claim that is made of a template is not the pod's, so the pod cannot use it.",
-        old='owner = {"kind": "Pod", "name": name, "uid": f"{namespace}/{name}", "controller": True}\n    templates',
-        new='owner = {"kind": "Pod", "name": name, "uid": "", "controller": True}\n    templates',
+        old='owner = {"kind": "Pod", "name": name, "uid": f"{namespace}/{name}", "controller": True}\n    at_hand',
+        new='owner = {"kind": "Pod", "name": name, "uid": "", "controller": True}\n    at_hand',
     ),
     Fault(
         id="request-of-a-manifest-without-a-count",
