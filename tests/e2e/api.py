@@ -53,7 +53,8 @@ class Api:
     """A client of the API server. All but `is_ready` raise httpx.HTTPError; a status is an error with its message."""
 
     def __init__(self, url: str, tls: ssl.SSLContext) -> None:
-        limits = httpx.Limits(max_connections=_WORKERS + 2)
+        # No expiry: httpcore closes a connection that is past it, though another thread has just been given it.
+        limits = httpx.Limits(max_connections=_WORKERS + 2, keepalive_expiry=None)
         self._client = httpx.Client(base_url=url, verify=tls, timeout=60.0, limits=limits)
 
     def close(self) -> None:

@@ -43,7 +43,8 @@ class Relay:
         self.faults: dict[tuple[str, str], Fault] = {}
         """(verb, name of a pod) -> what goes wrong, as long as it is there."""
         self.calls: defaultdict[str, list[Call]] = defaultdict(list)  # verb -> its calls
-        self.kindred: Final = httpx.Client(base_url=url, headers=headers, timeout=_PATIENCE)
+        limits = httpx.Limits(keepalive_expiry=None)  # as in `Api`
+        self.kindred: Final = httpx.Client(base_url=url, headers=headers, timeout=_PATIENCE, limits=limits)
         self.url = ""
 
     def calls_for(self, verb: str, pod: str) -> int:
