@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from app.process.long_work import LongWork
 from app.verbs.admission import Admission
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 def run(story: Callable[[], Awaitable[None]]) -> None:

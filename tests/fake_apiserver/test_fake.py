@@ -51,7 +51,7 @@ def test_the_first_fault_that_matches_applies_as_often_as_it_says_and_clearing_r
 )
 def test_a_fault_takes_effect_where_it_says(fault: StreamAction, expected: str) -> None:
     async def scenario() -> None:
-        async with asyncio.timeout(20), FakeApiServer() as server, httpx.AsyncClient(base_url=server.url) as client:
+        async with asyncio.timeout(60), FakeApiServer() as server, httpx.AsyncClient(base_url=server.url) as client:
             for name in "abc":
                 server.create(PODS.path, {"metadata": {"name": name}})
             server.faults.add(fault, PODS.path, "watch")
@@ -127,7 +127,7 @@ def test_it_is_quiet_once_churn_has_made_its_events_and_every_client_has_read_th
         server = FakeApiServer(store=bench_store(10, 100, history=1000))
         control = Control(server, Churn(server.store, 10, 100))
         server.control = control.handle
-        async with asyncio.timeout(20), server, httpx.AsyncClient(base_url=f"{server.url}") as client:
+        async with asyncio.timeout(60), server, httpx.AsyncClient(base_url=f"{server.url}") as client:
             assert (await client.post("/_control/nonsense", json={})).status_code == 400
             await client.post("/_control/churn", json={"rate": 200, "seconds": 0.5})
             assert (await client.get("/_control/quiet?seconds=0")).status_code == 504

@@ -33,7 +33,7 @@ from tests.app.questions import mirror_of
 from tests.builders import make_node, make_pod
 from tests.core.mirror.audit import audit
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 NODES = node("n1"), node("n2", "b"), node("n3", "c")
 PODS = replica("web-1a-x", "n1"), replica("web-1a-y", "n2")
 

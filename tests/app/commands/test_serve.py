@@ -138,7 +138,7 @@ def test_a_deeply_nested_dump_is_refused_and_does_not_crash(tmp_path: Path) -> N
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "b1")
 # Which of the two ports listens first is open, so there may be a line behind this one.
 DEBUGGING: Final = re.compile(r"Debugging at (\S+)\n")
-AT_ONCE: Final = 2.0  # seconds; a grace period is many times that here
+AT_ONCE: Final = 5.0  # seconds, also on a busy machine; the grace period is 20 s by default
 
 
 def kubeconfig(folder: Path, server: str) -> str:
@@ -255,7 +255,7 @@ def test_sigterm_ends_it_while_the_server_keeps_it_waiting(tmp_path: Path) -> No
                 began = time.monotonic()
                 service.process.send_signal(signal.SIGTERM)
                 assert await ended(service) == 0
-                assert time.monotonic() - began < 10 * AT_ONCE
+                assert time.monotonic() - began < 4 * AT_ONCE
 
     asyncio.run(scenario())
 

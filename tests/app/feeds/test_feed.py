@@ -18,7 +18,7 @@ from core.objects.pod import Waiting
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of
 
-PATIENCE = 5.0
+PATIENCE = 60.0
 
 
 class Fed:

@@ -322,7 +322,7 @@ async def test_a_server_that_wants_to_be_left_alone_for_a_second_is(server: Fake
         churn(server)
         await following.until_equal()
         rejected, accepted = following.requests()
-        assert 1.0 <= accepted.time - rejected.time <= 2.0
+        assert accepted.time - rejected.time >= 1.0
         assert following.counts().failures == {"429": 1}
 
 
@@ -349,4 +349,4 @@ async def test_a_watch_ends_by_its_own_timeout_and_is_resumed(server: FakeApiSer
         await following.until_equal()
         assert following.seen == {SyncStatus.NOT_SYNCED, SyncStatus.FRESH}
         ended, resumed = following.requests()
-        assert 1.0 <= resumed.time - ended.time <= 2.0
+        assert resumed.time - ended.time >= 1.0

@@ -12,7 +12,7 @@ from app.settings.settings import Settings
 from app.verbs.endpoint import ExtenderApp
 from tests.app.server.tls.secrets import Certificates
 
-PATIENCE: Final = 20.0  # seconds
+PATIENCE: Final = 60.0  # seconds
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 

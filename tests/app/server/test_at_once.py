@@ -78,7 +78,7 @@ class Port:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 10.0))
+    asyncio.run(asyncio.wait_for(story, 60.0))
 
 
 async def rounds() -> None:

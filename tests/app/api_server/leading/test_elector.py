@@ -24,7 +24,7 @@ from tests.fake_apiserver.resources import LEASES
 from tests.fake_apiserver.single_objects import lease_path, leases_path
 from tests.fake_apiserver.statuses import forbidden, unavailable
 
-PATIENCE: Final = 20.0  # seconds
+PATIENCE: Final = 60.0  # seconds
 DURATION, DEADLINE, RETRY = 2.0, 1.5, 0.1
 LEASE: Final = lease_path("kindred", "ours")
 OFTEN: Final = Limits(lease_duration=DURATION, lease_renew_deadline=DEADLINE, lease_retry_period=RETRY)
@@ -184,9 +184,9 @@ async def test_without_an_api_server_the_leader_stops_before_the_lease_runs_out_
         async with server.refusing_connections(drop=True):
             rejected = time.monotonic()
             await until(lambda: not a.elector.leads())
-            assert time.monotonic() - rejected < DURATION
+            assert a.election.holds_until < rejected + DEADLINE
+            assert a.election.holds_until < a.election.others_may_acquire_at, "others wait longer"
             assert a.elector.problem().startswith("the lease was not renewed in time (GET ")
-            assert a.elector.seconds_left() > 0, "others wait longer"
             await until(lambda: "no longer leads: the lease was not renewed in time" in caplog.text)
         await until(a.elector.leads)
         assert a.caught_up == 2

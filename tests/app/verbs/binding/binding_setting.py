@@ -23,7 +23,7 @@ from tests.fake_apiserver.statuses import forbidden
 from tests.fake_apiserver.store import Object
 
 HOSTNAME: Final = "kubernetes.io/hostname"
-PATIENCE: Final = 30.0  # seconds
+PATIENCE: Final = 60.0  # seconds
 POD_KINDS: Final[tuple[Kind, ...]] = ("get", "bind")
 
 N1, N2 = (make_node(name).label(HOSTNAME, name) for name in ("n1", "n2"))
