@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-PATIENCE: Final = 30.0  # seconds
+PATIENCE: Final = 120.0  # seconds
 REBOUND: Final = "rebound.example"
 """A name that resolves to this machine, although nobody here has made it do so."""
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
