@@ -1,6 +1,5 @@
 """A tight load for schedulers that leave the decision to Kindred, and what must hold of it in the end."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from typing import Any, Final
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import PODS, Cluster
 from tests.e2e.kindred import Kindred, samples_of
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.shapes import HOSTNAME, apart, node, pod, required_node, together
 from tests.throughput.modes import Mode
 
@@ -102,8 +101,7 @@ def _spread() -> Iterator[Manifest]:
 
 
 LATE: Final = 2.0  # seconds
-PATIENCE: Final = 180.0  # seconds
-_CONFIRMED: Final = 20.0  # seconds, far less than an assumption lives by itself
+_CONFIRMED: Final = 60.0  # seconds, far less than an assumption lives by itself
 _UNBOUND: Final = f"{PODS}?fieldSelector=spec.nodeName%3D&limit=1"
 _DECISIONS: Final = "kindred_decisions_total"
 
@@ -145,12 +143,6 @@ class Load:
     def broken_rules(self) -> list[str]:
         """Return what the API server's objects break: the scheduler's rules, and what kubelets reject."""
         return [*self._cluster.violations(), *self._cluster.rejections()]
-
-
-def last_settled(cluster: Cluster) -> float:
-    """Return the seconds that the last Kindred to start or to take over has settled for, as its log has it."""
-    log = (cluster.plane.folder / "kindred.log").read_text("utf-8")
-    return float(re.findall(r"earlier decisions have settled in ([\d.]+) s", log)[-1])
 
 
 def renamed(config: Mapping[str, Any], scheduler_name: str) -> dict[str, Any]:

@@ -10,11 +10,10 @@ import httpx
 from tests.e2e.api import NAMESPACES, NODES
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
 from tests.e2e.kindred import Kindred
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.shapes import node, on, pod
 
 FOLLOWED: Final = ("nodes", "pods", "namespaces")
-PATIENCE: Final = 120.0  # seconds
 _BACKOFF: Final = 1.2  # seconds: the second wait, less its jitter
 
 

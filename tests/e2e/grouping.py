@@ -9,8 +9,8 @@ from tests.e2e.api import Api, Manifest, condition_of
 from tests.e2e.binaries import chosen_minor
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
 from tests.e2e.control_plane import SCHEDULER_USER
-from tests.e2e.deciding import PATIENCE, assert_followed
-from tests.e2e.programs import wait_until
+from tests.e2e.deciding import assert_followed
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.shapes import node, pod
 from tests.throughput.modes import LISTED_NODES, MODES, Mode
 

@@ -21,7 +21,7 @@ BINDS: Final = {"KINDRED_BIND": "true"}
 _ACCOUNTS: Final = "/api/v1/namespaces/kindred/serviceaccounts"
 _MAX_EXPLAINED: Final = 20
 """Nodes that are explained one by one in an answer."""
-_CAUGHT_UP: Final = 20.0  # seconds, far more than any test holds events back
+_CAUGHT_UP: Final = 60.0  # seconds, far more than any test holds events back
 _SAMPLE: Final = re.compile(r"^(\w+(?:\{[^}]*\})?) (\S+)$", re.MULTILINE)
 
 
@@ -103,7 +103,7 @@ class Kindred:
 
     def readiness(self) -> dict[str, Any]:
         """Return the body of /readyz."""
-        body: dict[str, Any] = httpx.get(f"{self.url}/readyz", timeout=5.0).json()
+        body: dict[str, Any] = httpx.get(f"{self.url}/readyz", timeout=30.0).json()
         return body
 
     def ask(self, verb: str, body: Mapping[str, object]) -> Any:  # noqa: ANN401  # JSON
@@ -112,7 +112,7 @@ class Kindred:
 
     def version(self) -> dict[str, Any]:
         """Return the body of /version."""
-        body: dict[str, Any] = httpx.get(f"{self.url}/version", timeout=5.0).raise_for_status().json()
+        body: dict[str, Any] = httpx.get(f"{self.url}/version", timeout=30.0).raise_for_status().json()
         return body
 
     def explain(self, pod: Manifest, nodes: Sequence[str]) -> list[dict[str, Any]]:

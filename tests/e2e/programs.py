@@ -11,9 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-START_PATIENCE: Final = 90.0  # seconds; an API server takes ten on two busy cores
 PATIENCE: Final = 180.0
-"""Seconds for what a test waits for without a promise of when it comes."""
+"""Seconds for what comes without a promise of when. An API server takes ten to start on two busy cores."""
 _END_PATIENCE: Final = 15.0
 _GIVEN_PORTS: Final[set[int]] = set()
 
@@ -90,7 +89,7 @@ class Program:
         """Whether it has not ended by itself or otherwise."""
         return self._process.poll() is None
 
-    def wait_until(self, ready: Callable[[], bool], seconds: float = START_PATIENCE) -> None:
+    def wait_until(self, ready: Callable[[], bool], seconds: float = PATIENCE) -> None:
         """Wait until it is what it was started for. Raises ProgramError, and then it has ended."""
 
         def ready_or_gone() -> bool:

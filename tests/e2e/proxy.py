@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 _CHUNK: Final = 256 * 1024
 _PATIENCE: Final = 10.0  # seconds
-_CLOSING: Final = 0.1
-"""Seconds for the turns of the loop in which what was aborted closes its sockets."""
+_CLOSING: Final = 100
+"""Turns of the loop in which what was aborted closes its sockets: far more than the few that it takes."""
 _BINDING: Final = re.compile(rb"POST \S*/pods/([^/]+)/binding[ ?]")
 _FAILED: Final = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
 
@@ -99,7 +99,8 @@ class ApiProxy:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(_CLOSING)
+        for _ in range(_CLOSING):
+            await asyncio.sleep(0)
 
     async def _cut(self) -> None:
         for connection in tuple(self._connections):

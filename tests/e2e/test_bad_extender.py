@@ -16,13 +16,12 @@ import pytest
 from tests.e2e.api import Manifest, condition_of
 from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.kindred import BINDS, Kindred
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.relay import Fault, Relay, relay_to
 from tests.e2e.scheduler import Scheduler, configuration, with_in_tree_filters
 from tests.e2e.shapes import apart, pod
 
 NODES: Final = 30
-PATIENCE: Final = 120.0  # seconds
 SHORT: Final = 3.0  # seconds, in which a busy machine responds, too
 BACKOFF: Final = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}  # by default 1 to 10 s
 GROUP: Final = {"group": "one-a-node"}

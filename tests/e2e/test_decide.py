@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 import pytest
 
 from app.settings.limits import DEFAULTS
-from tests.e2e.cluster import Cluster, killed, terminated
+from tests.e2e.cluster import LED, ROOM, TAKEN, Cluster, killed, terminated
 from tests.e2e.conftest import Note
 from tests.e2e.control_plane import SCHEDULER_USER
-from tests.e2e.deciding import LATE, PATIENCE, Load, assert_followed, decisions, last_settled, renamed
+from tests.e2e.deciding import LATE, Load, assert_followed, decisions, renamed
 from tests.e2e.kindred import Kindred
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.relay import relay_to
 from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.results import ANY_NODE
@@ -51,7 +51,7 @@ def test_two_schedulers_at_once_share_one_kindred(cluster: Cluster, note: Note) 
         pass
     load.wait_until_all_are_bound()
     # A scheduler logs a binding some moments after the API server has it.
-    wait_until(lambda: first.bound() + second.bound() >= number, 10.0, f"{number} bindings logged")
+    wait_until(lambda: first.bound() + second.bound() >= number, PATIENCE, f"{number} bindings logged")
     bound = (first.bound(), second.bound())
     note(f"bound by each: {bound}; {decisions(kindred)}")
     assert load.broken_rules() == []
@@ -79,11 +79,9 @@ def kinds(lines: list[str]) -> set[str]:
 
 
 SETTLES = DEFAULTS.settle  # seconds
-# Seconds until another replica leads, with 3 s more than the bounds in `make bench`: here all programs share the CPUs.
-# The end of a replica waits 1 s for bindings.
-KILLED, TERMINATED = 9.0 + 3.0, 2.0 + 1.0 + SETTLES + 3.0
-LANDED = DEFAULTS.lease_renew_deadline / 0.95 + SETTLES
-"""Seconds after the last renewal of a leader, by the rates of clocks, at which its last bindings have landed."""
+# Seconds after the last renewal, or after SIGTERM, at which the last bindings have landed, and at which another leads.
+KILLED = (LED + SETTLES, DEFAULTS.lease_duration + TAKEN + ROOM)
+TERMINATED = (SETTLES, TAKEN + SETTLES + ROOM)
 BINDINGS_LATE = 2.5  # seconds: some are under way when the next leader has the Lease, and land while it settles
 
 
@@ -116,15 +114,14 @@ def test_kindred_is_killed_at_a_quarter_and_at_a_half(cluster: Cluster, mode: st
 
 
 @pytest.mark.parametrize(
-    ("ends", "settles", "most"),
+    ("ends", "between"),
     [
-        # By the end of the Lease, 2 s have passed since the last decision that the leader can have made.
-        pytest.param(killed, 1.0, KILLED, id="killed"),
-        pytest.param(terminated, SETTLES - 0.2, TERMINATED, id="terminated", marks=pytest.mark.long),
+        pytest.param(killed, KILLED, id="killed"),
+        pytest.param(terminated, TERMINATED, id="terminated", marks=pytest.mark.long),
     ],
 )
 def test_the_leader_goes_and_bindings_of_its_decisions_are_under_way(
-    cluster: Cluster, ends: Callable[[Kindred], None], settles: float, most: float, note: Note
+    cluster: Cluster, ends: Callable[[Kindred], None], between: tuple[float, float], note: Note
 ) -> None:
     load, mode = Load(cluster), MODES[ANY_NODE]
     with cluster.two_replicas(mode.settings, load.server) as (first, second, service):
@@ -134,22 +131,17 @@ def test_the_leader_goes_and_bindings_of_its_decisions_are_under_way(
         with load.created(mode.scheduler_name) as number:
             wait_until(lambda: decisions(first).get("assumed", 0) >= number // 4, PATIENCE, "a quarter decided")
             under_way = int(first.samples()["kindred_mirror_assumed_pods"])
-            began = time.monotonic()
+            asked = datetime.now(UTC)
             ends(first)
-            renewed_at = cluster.renewed_at()
+            holder, written = cluster.lease()
             wait_until(second.is_ready, PATIENCE, "the other replica leads")
-            gap, settled = time.monotonic() - began, last_settled(cluster)
-            since_renewal = (datetime.now(UTC) - renewed_at).total_seconds()
+            gap = (datetime.now(UTC) - (written if ends is killed else asked)).total_seconds()
         load.wait_until_all_are_bound()
         most_ready = service.most_ready
-    note(
-        f"{ends.__name__} with {under_way} bindings under way, settled in {settled:.1f} s, ready after {gap:.1f} s, "
-        f"{since_renewal:.1f} s after the last renewal; {decisions(second)}"
-    )
+    note(f"{ends.__name__} with {under_way} bindings under way, ready after {gap:.1f} s; {decisions(second)}")
     assert under_way > 0
-    # On a slow machine the Lease is taken when that time is over already: nothing is left to settle then.
-    assert settled >= settles or since_renewal >= LANDED
-    assert gap < most
+    assert between[0] <= gap < between[1]
+    assert ends is killed or holder != "first", "it is released"
     assert cluster.marked() == {"first", "second"}
     assert most_ready == 1
     assert load.broken_rules() == []

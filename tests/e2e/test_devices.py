@@ -13,10 +13,10 @@ import pytest
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
 from tests.e2e.conftest import Note
-from tests.e2e.deciding import LATE, PATIENCE, assert_followed, decisions
+from tests.e2e.deciding import LATE, assert_followed, decisions
 from tests.e2e.judges import State, misallocations
 from tests.e2e.kindred import Kindred
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.shapes import apart, node, pod, together
 from tests.throughput.modes import LISTED_NODES, MODES, Mode
 from tests.throughput.results import ANY_NODE
@@ -220,7 +220,6 @@ def _is_model(model: str) -> str:
 
 
 CLAIMS_SCHEDULER: Final = "kindred-volumes"
-SOON: Final = 30.0  # seconds
 WITH_CLAIM: Final = (
     "pod e2e/{} has resource claims, which need the in-tree plugin DynamicResources: "
     f"give it spec.schedulerName: {CLAIMS_SCHEDULER}"
@@ -271,7 +270,7 @@ def wait_for_condition(cluster: Cluster, name: str, reason: str, text: str) -> N
         found = cluster.condition(name)
         return found.get("reason") == reason and text in found.get("message", "")
 
-    wait_until(has_it, SOON, f"{reason} of {name}: {text}")
+    wait_until(has_it, PATIENCE, f"{reason} of {name}: {text}")
 
 
 @pytest.mark.parametrize(
@@ -291,7 +290,7 @@ def test_pods_get_their_devices_beside_ordinary_pods(cluster: Cluster, mode: str
     made = pods(MODES[mode].scheduler_name, CLAIMS_SCHEDULER)
     proxy.delay = late
     cluster.create_pods(made)
-    seconds = cluster.wait_bound(len(made), PATIENCE)
+    seconds = cluster.wait_bound(len(made))
     note(f"{len(made)} pods bound {seconds:.1f} s after the last was made: {decisions(kindred)}")
     assert broken_rules(cluster) == []
     # kube-scheduler has made a claim for each node of the driver, and none for a node with a device plugin.

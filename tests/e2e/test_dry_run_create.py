@@ -14,7 +14,7 @@ from tests.e2e.api import NAMESPACES, Manifest, pods_path
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ADMIN
 from tests.e2e.kindred import ROOT, write_token
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.shapes import on, pod
 
 SHOP: Final = "shop"
@@ -73,7 +73,7 @@ def create_policy(cluster: Cluster) -> None:
             return "nodeSelector" in made["spec"]
         return False
 
-    wait_until(works, 30.0, "the policy counts")
+    wait_until(works, PATIENCE, "the policy counts")
 
 
 @pytest.mark.long

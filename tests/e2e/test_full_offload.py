@@ -1,18 +1,18 @@
 """Full offload: Kindred alone keeps the hard rules of inter-pod affinity, also while it or its leader is killed."""
 
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
 
 from app.settings.limits import DEFAULTS
 from tests.e2e.api import Manifest
-from tests.e2e.cluster import LEASE, Cluster, killed, terminated
+from tests.e2e.cluster import LEASE, ROOM, TAKEN, Cluster, killed, terminated
 from tests.e2e.conftest import Note
 from tests.e2e.kindred import BINDS, Kindred, samples_of
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.scheduler import configuration
 from tests.e2e.shapes import HOSTNAME, ZONE, pod, required, term
 
@@ -24,8 +24,7 @@ PODS: Final = 2 * MANY * SIZE
 ENOUGH: Final = PODS // 4
 BOUND: Final = 'kindred_binds_total{result="bound"}'
 LATE: Final = 2.0  # seconds
-PATIENCE: Final = 180.0  # seconds
-KILLED: Final = 12.0  # seconds until another replica is ready. `make bench` has the bound, 9 s: here all share the CPUs
+UNSEEN: Final = 60.0  # seconds: most pods are placed before another one is seen, also on a slow machine
 in_time_or_late = pytest.mark.parametrize(
     "late", [pytest.param(0.0, id="in time", marks=pytest.mark.long), pytest.param(1.0, id="events a second late")]
 )
@@ -84,7 +83,7 @@ def test_without_bind_rules_are_broken_so_these_tests_can_fail(cluster: Cluster)
     for extender in config["extenders"]:
         del extender["bindVerb"]
     cluster.start_scheduler(config)
-    proxy.delay = LATE
+    proxy.delay = UNSEEN
     cluster.create_pods(groups("podAntiAffinity", HOSTNAME))
     cluster.wait_bound(GROUPS * SIZE)
     assert cluster.violations() != []
@@ -107,7 +106,7 @@ def test_kindred_is_killed_in_the_middle_and_all_pods_find_their_place(
         bound = cluster.bound()
         kindred.start()
         created.result()
-    cluster.wait_bound(PODS, PATIENCE)
+    cluster.wait_bound(PODS)
     note(
         f"killed with {bound} of {PODS} pods bound, {unconfirmed:.0f} of them known from no event;"
         f" {scheduler.failed_bindings()} bindings tried again"
@@ -123,7 +122,7 @@ def test_pods_do_not_wait_for_kindred_where_no_hard_rule_depends_on_it(cluster: 
     cluster.start_scheduler(configuration("score-offload", kindred.url))
     kindred.program.kill()
     cluster.create_pods(groups("podAntiAffinity", HOSTNAME, 1))
-    cluster.wait_bound(SIZE, PATIENCE)
+    cluster.wait_bound(SIZE)
     assert cluster.violations() == []
 
 
@@ -139,23 +138,24 @@ def test_the_leader_goes_in_the_middle_and_the_other_goes_on(
         proxy.delay = late
         created = creating.submit(cluster.create_pods, groups_of_both_kinds(MANY))
         wait_until(lambda: first.samples()[BOUND] > ENOUGH, PATIENCE, "enough pods bound")
-        began = time.monotonic()
         ends(first)
+        holder, written = cluster.lease()
         bound = cluster.bound()
         wait_until(second.is_ready, PATIENCE, "the other replica leads")
-        gap = time.monotonic() - began
+        gap = (datetime.now(UTC) - written).total_seconds()
         created.result()
-        cluster.wait_bound(PODS, PATIENCE)
+        cluster.wait_bound(PODS)
         most_ready = service.most_ready
     note(
-        f"{ends.__name__} with {bound} of {PODS} pods bound; ready after {gap:.1f} s;"
+        f"{ends.__name__} with {bound} of {PODS} pods bound; ready {gap:.1f} s after the Lease was written last;"
         f" {scheduler.failed_bindings()} bindings tried again"
     )
     assert ENOUGH <= bound < PODS
     assert most_ready == 1
     assert cluster.violations() == []
     assert second.samples()[BOUND] > 0
-    assert gap < (KILLED if ends is killed else DEFAULTS.lease_duration) + late
-    spec = cluster.api.get(LEASE)["spec"]
-    assert (spec["holderIdentity"].partition("_")[0], spec["leaseTransitions"]) == ("second", 1)
+    assert gap < (DEFAULTS.lease_duration if ends is killed else 0.0) + TAKEN + late + ROOM
+    assert ends is killed or holder != "first", "it is released"
+    assert cluster.lease()[0] == "second"
+    assert cluster.api.get(LEASE)["spec"]["leaseTransitions"] == 1
     second.assert_equal()

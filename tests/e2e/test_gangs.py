@@ -17,9 +17,9 @@ from core.objects.groups import PACKING_ANNOTATION, POD_GROUP_LABEL, TOPOLOGY_KE
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster, terminated
 from tests.e2e.conftest import Note
-from tests.e2e.deciding import PATIENCE, assert_followed, decisions
+from tests.e2e.deciding import assert_followed, decisions
 from tests.e2e.kindred import Kindred
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.shapes import HOSTNAME, RACK, node, pod
 from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.results import ANY_NODE

@@ -18,11 +18,10 @@ import pytest
 
 from app import __version__
 from tests.e2e.image_builder import MOUNTED, ROOT, Image, NoImageError, built_image
-from tests.e2e.programs import free_port, wait_until
+from tests.e2e.programs import PATIENCE, free_port, wait_until
 
 USER: Final = 65532
 SITE: Final = "opt/kindred/lib/python3.11/site-packages"
-PATIENCE: Final = 60.0
 GRACE: Final = 20.0  # seconds; the default of grace_period
 _IMPORT_ALL: Final = """
 from importlib import import_module
@@ -197,10 +196,10 @@ def test_it_serves_is_found_healthy_and_ends_at_sigterm(image: Image, with_healt
         environment.append(f"KINDRED_HEALTH_PORT={free_port()}")
     with container(image, *image.config["Entrypoint"], "serve", "--demo", environment=environment) as (process, first):
         wait_until(lambda: healthy(image, first, environment), PATIENCE, "health")
-        assert httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE).status_code == 200
         assert re.search(rf"^Uid:\t{USER}\t{USER}\t", Path(f"/proc/{first}/status").read_text(), re.MULTILINE)
         requested = (ROOT / "app/demo/requests/required-affinity.json").read_bytes()
-        response = httpx.post(f"http://127.0.0.1:{port}/filter", content=requested).json()
+        response = httpx.post(f"http://127.0.0.1:{port}/filter", content=requested, timeout=PATIENCE).json()
         assert response["NodeNames"] == ["node1"]
         os.kill(first, signal.SIGTERM)
         assert process.wait(GRACE) == 0

@@ -14,7 +14,7 @@ from tests.e2e.api import NODES, Api, Manifest
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.kindred import Kindred
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.shapes import node, pod
 from tests.fake_apiserver.usage import METRICS_PATH, FakeUsage
 from tests.fake_apiserver.wire import Request
@@ -126,7 +126,7 @@ def placed(cluster: Cluster, settings: dict[str, str], *, known: int = NUMBER) -
     mode = MODES[LISTED_NODES]
     kindred = cluster.start_kindred({**mode.settings, **settings})
     state = 'kindred_node_usage_nodes{state="measured"}'
-    wait_until(lambda: kindred.samples().get(state, 0) == known, 30.0, f"{known} nodes measured")
+    wait_until(lambda: kindred.samples().get(state, 0) == known, PATIENCE, f"{known} nodes measured")
     cluster.start_scheduler(mode.config(kindred.url))
     cluster.create_pods(
         pod(f"p{at}", {"app": "x"}, cpu="100m", schedulerName=mode.scheduler_name) for at in range(PODS)
@@ -164,7 +164,9 @@ def test_usage_that_is_hours_old_is_passed_over_and_pods_are_placed_all_the_same
         profile = "full,TargetLoadPacking=100,LoadAware"
         on_busy, kindred = placed(cluster, {"KINDRED_PROFILE": profile, **settings}, known=0)
         wait_until(
-            lambda: kindred.samples()['kindred_node_usage_nodes{state="too_old"}'] == NUMBER, 10.0, "all are too old"
+            lambda: kindred.samples()['kindred_node_usage_nodes{state="too_old"}'] == NUMBER,
+            PATIENCE,
+            "all are too old",
         )
     assert on_busy > PODS // 3
     assert log_of(cluster)[before:].count("nodes measured more than 180 s ago, ignored") == 1

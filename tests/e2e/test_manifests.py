@@ -16,7 +16,7 @@ from tests.e2e.api import pods_path
 from tests.e2e.cluster import Cluster
 from tests.e2e.grouping import has_cycles, server_flags
 from tests.e2e.kindred import Kindred, write_token
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.shapes import pod
 from tests.manifests.conftest import DECIDE_NAMESPACES, VARIANTS, Variant
 from tests.manifests.kustomize import (
@@ -75,7 +75,7 @@ def knowing(cluster: Cluster) -> Cluster:
             return False
         return served == [[]] * len(CUSTOM)
 
-    wait_until(are_served, 60.0, "the kinds of operators are served")
+    wait_until(are_served, PATIENCE, "the kinds of operators are served")
     return cluster
 
 
@@ -219,13 +219,13 @@ def assert_device_users_are_sent(cluster: Cluster, scheduler_of: Callable[..., s
     for name, spec in (("accelerator", {"extendedResourceName": gpu}), ("unnamed", {})):
         kind = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"}
         cluster.api.apply({**kind, "metadata": {"name": name}, "spec": spec})
-    wait_until(lambda: asking(gpu) == "kindred-volumes", 60.0, "the policy has the DeviceClass")
+    wait_until(lambda: asking(gpu) == "kindred-volumes", PATIENCE, "the policy has the DeviceClass")
     for member in ("containers", "initContainers"):
         assert asking(gpu, member) == asking(by_its_name, member) == "kindred-volumes"
     assert not has_cycles() or asking(gpu, schedulingGroup=GROUP) == "kindred-groups"
     assert asking("example.com/disk") == asking(f"{by_its_name}s") == scheduler_of() == "kindred"
     cluster.api.delete("/apis/resource.k8s.io/v1/deviceclasses/accelerator")
-    wait_until(lambda: asking(gpu) == "kindred", 60.0, "the policy has lost the DeviceClass")
+    wait_until(lambda: asking(gpu) == "kindred", PATIENCE, "the policy has lost the DeviceClass")
 
 
 def test_new_pods_of_chosen_namespaces_are_sent_to_the_second_scheduler(cluster: Cluster, tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_new_pods_of_chosen_namespaces_are_sent_to_the_second_scheduler(cluster:
 
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     empty = {"name": "data", "emptyDir": {}}
-    wait_until(lambda: scheduler_of() == "kindred", 60.0, "the policy is in force")
+    wait_until(lambda: scheduler_of() == "kindred", PATIENCE, "the policy is in force")
     assert scheduler_of(volumes=[empty]) == "kindred"
     assert scheduler_of(volumes=[empty, {**claim, "name": "more"}]) == "kindred-volumes"
     assert scheduler_of(schedulerName="kindred", volumes=[claim]) == "kindred-volumes"
@@ -266,6 +266,7 @@ def test_new_pods_of_chosen_namespaces_are_sent_to_the_second_scheduler(cluster:
 @pytest.mark.parametrize("profile", ["affinity", "full", "VolumeBinding,score:ImageLocality"])
 def test_with_the_roles_that_kindred_rbac_prints_each_profile_is_ready(cluster: Cluster, profile: str) -> None:
     kindred = cluster.start_kindred({"KINDRED_PROFILE": profile})
+    kindred.wait_for_explanations()  # a right counts some moments after its role is made
     resources = kindred.readiness()["resources"]
     assert resources
     assert all(state["missing_rbac_rule"] is None for state in resources.values())

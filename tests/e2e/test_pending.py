@@ -17,7 +17,7 @@ from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.control_plane import ADMIN
 from tests.e2e.kindred import Kindred
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.scheduler import IN_TREE, configuration
 from tests.e2e.shapes import HOSTNAME, apart, node, on, pod, required_node, together
 
@@ -27,7 +27,6 @@ CORDONED, TAINTED = "node-0004", "node-0005"
 PORT: Final = 31_000
 GPU: Final = "example.com/gpu"
 COPIES: Final = 4
-PATIENCE: Final = 60.0  # seconds
 PLUGIN: Final = Path(sys.executable).with_name("kubectl-kindred")
 AMOUNTS: Final = {
     "cpu": "resources",

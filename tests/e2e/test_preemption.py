@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import PODS, Cluster
 from tests.e2e.kindred import BINDS, Kindred
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.scheduler import IN_TREE, Scheduler, configuration
 from tests.e2e.shapes import apart, node, on, pod
 from tests.throughput.modes import LISTED_NODES, MODES
@@ -86,7 +86,7 @@ def make_room_by_priority(cluster: Cluster) -> Sequence[str]:
 
 
 def check_the_low_one_went(cluster: Cluster, before: Sequence[str]) -> None:
-    wait_until(lambda: node_of(cluster, "preemptor") is not None, 60.0, "the preemptor has a node")
+    wait_until(lambda: node_of(cluster, "preemptor") is not None, PATIENCE, "the preemptor has a node")
     assert node_of(cluster, "preemptor") == "node-0001"
     assert survivors(cluster) == sorted({*before, "preemptor"} - {"low"})
     assert cluster.violations() == []
@@ -117,7 +117,7 @@ def test_nobody_else_goes_when_kindred_learns_late_that_the_victim_went(cluster:
     cluster.start_scheduler(configuration("full-offload", kindred.url))
     proxy.delay = 1.0
     cluster.create_pods([preemptor(cpu="3")])
-    wait_until(lambda: node_of(cluster, "preemptor") is not None, 60.0, "the preemptor has a node")
+    wait_until(lambda: node_of(cluster, "preemptor") is not None, PATIENCE, "the preemptor has a node")
     assert survivors(cluster) == ["middle", "preemptor"]
 
 
@@ -134,7 +134,7 @@ def test_victims_of_a_shortage_are_completed_by_those_that_repel(cluster: Cluste
     kindred = cluster.start_kindred({**BINDS, "KINDRED_PREEMPT": "verb"})
     cluster.start_scheduler(configuration("full-offload", kindred.url))
     cluster.create_pods([preemptor(cpu="3")])
-    wait_until(lambda: node_of(cluster, "preemptor") is not None, 60.0, "the preemptor has a node")
+    wait_until(lambda: node_of(cluster, "preemptor") is not None, PATIENCE, "the preemptor has a node")
     assert survivors(cluster) == ["harmless", "preemptor"]
 
 
@@ -144,16 +144,18 @@ def test_a_scheduler_that_finds_no_victim_anywhere_asks_nobody(cluster: Cluster)
     kindred = cluster.start_kindred({**BINDS, "KINDRED_PREEMPT": "verb"})
     scheduler = cluster.start_scheduler(configuration("full-offload", kindred.url), verbosity=5)
     cluster.create_pods([preemptor()])
-    wait_until(lambda: "expected at least one victim pod on node" in scheduler.log(), 60.0, "the scheduler gives up")
+    wait_until(
+        lambda: "expected at least one victim pod on node" in scheduler.log(), PATIENCE, "the scheduler gives up"
+    )
     assert survivors(cluster) == sorted([*before, "preemptor"])
     assert node_of(cluster, "preemptor") is None
     assert kindred.samples()['kindred_request_duration_seconds_count{verb="preempt"}'] == 0
 
 
-def start_evicting(cluster: Cluster) -> None:
+def start_evicting(cluster: Cluster) -> Scheduler:
     """Start full offload with a Kindred that preempts by itself."""
     kindred = cluster.start_kindred({**BINDS, "KINDRED_PREEMPT": "evict"})
-    cluster.start_scheduler(configuration("full-offload", kindred.url))
+    return cluster.start_scheduler(configuration("full-offload", kindred.url))
 
 
 def test_there_kindred_preempts_by_itself_as_the_scheduler_would(cluster: Cluster) -> None:
@@ -169,31 +171,29 @@ def test_nobody_else_goes_while_a_victim_takes_its_time(cluster: Cluster) -> Non
     cluster.create_pods(
         [{**slow, "spec": {**slow["spec"], "terminationGracePeriodSeconds": 60}}, standing("other", 1, "low")]
     )
-    start_evicting(cluster)
+    scheduler = start_evicting(cluster)
     cluster.create_pods([preemptor()])
-    wait_until(lambda: "slow" not in survivors(cluster), 60.0, "the victim terminates")
+    wait_until(lambda: "slow" not in survivors(cluster), PATIENCE, "the victim terminates")
     wait_until(
         lambda: cluster.api.get(f"{PODS}/preemptor")["status"].get("nominatedNodeName") == "node-0000",
-        30.0,
+        PATIENCE,
         "the preemptor is nominated",
     )
-    # An event of the cluster makes the scheduler try the pod again, which is refused again.
-    cluster.create_pods([standing("event", 1, "low", {})])
-    time.sleep(3.0)
+    wait_for_an_attempt(cluster, scheduler, "event")
     assert survivors(cluster) == ["event", "other", "preemptor"]
     cluster.api.delete(f"{PODS}/slow")
-    wait_until(lambda: node_of(cluster, "preemptor") == "node-0000", 60.0, "the preemptor has the victim's node")
+    wait_until(lambda: node_of(cluster, "preemptor") == "node-0000", PATIENCE, "the preemptor has the victim's node")
     assert survivors(cluster) == ["event", "other", "preemptor"]
 
 
 def test_a_pod_that_may_not_preempt_evicts_nobody(cluster: Cluster) -> None:
     before = make_room_by_priority(cluster)
-    start_evicting(cluster)
+    scheduler = start_evicting(cluster)
     patient = preemptor()
     cluster.create_pods([{**patient, "spec": {**patient["spec"], "priorityClassName": "patient"}}])
-    wait_until(lambda: given_up(cluster, "preemptor"), 60.0, "the scheduler gives up")
-    time.sleep(3.0)
-    assert survivors(cluster) == sorted([*before, "preemptor"])
+    wait_until(lambda: given_up(cluster, "preemptor"), PATIENCE, "the scheduler gives up")
+    wait_for_an_attempt(cluster, scheduler, "event")
+    assert survivors(cluster) == sorted([*before, "event", "preemptor"])
 
 
 def given_up(cluster: Cluster, name: str) -> bool:
@@ -236,18 +236,18 @@ def test_where_kindred_decides_a_preemptor_keeps_the_room_of_its_victim(cluster:
     cluster.create_pods([slow, standing("equal", 1, "high", {}, cpu="3")])
     kindred, scheduler = start_deciding(cluster, mode)
     cluster.create_pods([large("preemptor", "high")])
-    wait_until(lambda: "slow" not in survivors(cluster), 30.0, "the victim terminates")
-    wait_until(lambda: events_of(cluster, "slow") != [], 10.0, "the preemption is told in an event")
+    wait_until(lambda: "slow" not in survivors(cluster), PATIENCE, "the victim terminates")
+    wait_until(lambda: events_of(cluster, "slow") != [], PATIENCE, "the preemption is told in an event")
     check_the_event(cluster, mode)
     for number in range(3):
         wait_for_an_attempt(cluster, scheduler, f"event-{number}")
         assert nominated(cluster, "preemptor") == "node-0000"
     assert "is nominated for node-0000 again" not in kindred.program.log.read_text(), "the scheduler has kept it"
     cluster.create_pods([large("waiting", "low")])
-    wait_until(lambda: given_up(cluster, "waiting"), 20.0, "the scheduler gives the less important pod up")
+    wait_until(lambda: given_up(cluster, "waiting"), PATIENCE, "the scheduler gives the less important pod up")
     cluster.api.delete(f"{PODS}/slow")
     cluster.create_pods([large("newcomer", "middle")])
-    wait_until(lambda: node_of(cluster, "preemptor") is not None, 30.0, "the preemptor has a node")
+    wait_until(lambda: node_of(cluster, "preemptor") is not None, PATIENCE, "the preemptor has a node")
     assert survivors(cluster) == ["equal", "event-0", "event-1", "event-2", "newcomer", "preemptor", "waiting"]
     assert [node_of(cluster, name) for name in ("preemptor", "waiting", "newcomer")] == ["node-0000", None, None]
 
@@ -256,7 +256,7 @@ def wait_for_an_attempt(cluster: Cluster, scheduler: Scheduler, name: str) -> No
     """Create a pod on a node, which makes the scheduler try the preemptor again, and wait until that is written."""
     before = attempts(scheduler, "preemptor")
     cluster.create_pods([standing(name, 1, "low", {}, cpu="10m")])
-    wait_until(lambda: attempts(scheduler, "preemptor") > before, 20.0, "the preemptor is tried again")
+    wait_until(lambda: attempts(scheduler, "preemptor") > before, PATIENCE, "the preemptor is tried again")
     time.sleep(0.3)  # until the scheduler has written the status
 
 

@@ -18,7 +18,7 @@ import pytest
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ADMIN
 from tests.e2e.image_builder import locked_wheels
-from tests.e2e.programs import Program, free_port
+from tests.e2e.programs import PATIENCE, Program, free_port
 
 ROOT: Final = Path(__file__).parents[2]
 DEPLOYMENT: Final = "/apis/apps/v1/namespaces/kindred/deployments/kindred"
@@ -49,7 +49,6 @@ def test_the_overlay_is_applied_and_its_rollout_is_followed(cluster: Cluster) ->
     assert run(rollout, kubeconfig) == 'deployment "kindred" successfully rolled out\n'
 
 
-PATIENCE: Final = 120.0  # seconds; uv unpacks 50 packages
 _UVX: Final = re.compile(r"^\$ (uvx .*)$", re.MULTILINE)
 
 
@@ -80,7 +79,7 @@ def test_the_line_of_the_docs_serves_the_demo_from_an_environment_with_only_what
     with Program("uvx", command, tmp_path / "log", environment, folder=dist) as program:
         program.wait_until(lambda: _ready(port), PATIENCE)
         requested = (ROOT / "app/demo/requests/required-affinity.json").read_bytes()
-        response = httpx.post(f"http://127.0.0.1:{port}/filter", content=requested).json()
+        response = httpx.post(f"http://127.0.0.1:{port}/filter", content=requested, timeout=PATIENCE).json()
         assert program.end()
     assert response["NodeNames"] == ["node1"]
 

@@ -17,10 +17,10 @@ import pytest
 from tests.e2e.api import NAMESPACES, NODES
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
 from tests.e2e.conftest import Note
-from tests.e2e.follower import FOLLOWED, PATIENCE, Counts, Follower, churn, populate
+from tests.e2e.follower import FOLLOWED, Counts, Follower, churn, populate
 from tests.e2e.impatient import STALE_AFTER
 from tests.e2e.kindred import BINDS
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.proxy import ApiProxy
 from tests.e2e.shapes import on, pod
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.conftest import Note
-from tests.e2e.deciding import PATIENCE, decisions
-from tests.e2e.programs import wait_until
+from tests.e2e.deciding import decisions
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.shapes import apart, pod
 from tests.throughput.modes import MODES
 from tests.throughput.results import ANY_NODE

@@ -13,7 +13,7 @@ from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.kindred import Kindred
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.scheduler import IN_TREE, configuration
 from tests.e2e.scores import VERBOSITY, PodScores, Scores, scores_of
 from tests.e2e.shapes import HOSTNAME, ZONE, apart, node, pod, preferred, term
@@ -24,7 +24,6 @@ ZONES: Final = (range(0, 48, 3), range(1, 28, 3), range(2, 14, 3))  # 16, 9 and 
 GROUPS: Final = [{"app": name} for name in ("web", "db", "cache")]
 DISK: Final = "example.com/disk"
 ROUNDS: Final = 5
-PATIENCE: Final = 60.0  # seconds
 IMAGE_VOLUMES: Final = 35  # the minor release from which on the API server takes them by default
 
 

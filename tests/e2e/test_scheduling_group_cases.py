@@ -24,7 +24,7 @@ from tests.e2e.claims import (
 )
 from tests.e2e.cluster import PODS, Cluster
 from tests.e2e.conftest import Note
-from tests.e2e.deciding import PATIENCE, assert_followed
+from tests.e2e.deciding import assert_followed
 from tests.e2e.grouping import (
     PORT,
     Grouping,
@@ -44,7 +44,7 @@ from tests.e2e.grouping import (
     wait_until_rejected,
     wait_until_tried,
 )
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.shapes import on, pod
 
 cycles = pytest.mark.skipif(not has_cycles(), reason="there are PodGroups since 1.36")
@@ -199,7 +199,7 @@ def test_a_gang_without_room_leaves_its_places_to_a_stream_of_ordinary_pods(clus
         while time.monotonic() < until:
             begin = time.monotonic()
             one = rivals(1, len(seconds))[0]
-            cluster.place(one, PATIENCE)
+            cluster.place(one)
             seconds.append(time.monotonic() - begin)
             cluster.api.delete(f"{PODS}/{one['metadata']['name']}")
             time.sleep(PERIOD)

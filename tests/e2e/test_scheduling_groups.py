@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import PODS, Cluster
 from tests.e2e.conftest import Note
-from tests.e2e.deciding import PATIENCE, assert_followed, decisions
+from tests.e2e.deciding import assert_followed, decisions
 from tests.e2e.grouping import (
     Grouping,
     bound_members,
@@ -23,7 +23,7 @@ from tests.e2e.grouping import (
     scheduler_flags,
     served_groups,
 )
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.scheduler import IN_TREE
 from tests.e2e.shapes import HOSTNAME, apart, node, pod, required_node
 from tests.throughput.modes import LISTED_NODES, MODES

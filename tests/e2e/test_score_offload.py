@@ -16,7 +16,7 @@ from tests.e2e.api import NAMESPACES, NODES, Manifest, pods_path
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.kindred import Kindred
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import PATIENCE, wait_until
 from tests.e2e.scheduler import IN_TREE, Scheduler, configuration
 from tests.e2e.scores import INTER_POD_AFFINITY, VERBOSITY, PodScores, scores_of
 from tests.e2e.shapes import HOSTNAME, ZONE, apart, node, on, pod, preferred, required, term
@@ -31,7 +31,6 @@ HARD_WEIGHT: Final = 40
 ARGS: Final = json.dumps({INTER_POD_AFFINITY: {"hardPodAffinityWeight": HARD_WEIGHT}})
 """hardPodAffinityWeight: what a required term of a pod counts for the pods after it. The default is 1."""
 ROUNDS: Final = 5
-PATIENCE: Final = 60.0  # seconds
 
 DEFAULT_WEIGHTS: Final = {
     # Source: pkg/scheduler/apis/config/v1/default_plugins.go; InterPodAffinity has 2.

@@ -18,7 +18,7 @@ import yaml
 from tests.e2e.api import Manifest
 from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.kindred import MANIFESTS, ROOT
-from tests.e2e.programs import free_port, wait_until
+from tests.e2e.programs import PATIENCE, free_port, wait_until
 from tests.e2e.scheduler import IN_TREE, configuration
 from tests.e2e.shapes import ZONE, on, pod, required, term
 
@@ -94,7 +94,7 @@ def summary(done: "subprocess.CompletedProcess[str]", status: int = 1) -> dict[s
 
 def scheduler_message(cluster: Cluster, name: str) -> str:
     """Return what kube-scheduler says of a pending pod, as soon as it has tried it."""
-    wait_until(lambda: cluster.condition(name).get("reason") == "Unschedulable", 60.0, f"{name} tried")
+    wait_until(lambda: cluster.condition(name).get("reason") == "Unschedulable", PATIENCE, f"{name} tried")
     return str(cluster.condition(name)["message"])
 
 
@@ -119,7 +119,9 @@ def test_the_rules_that_it_names_are_enough_to_ask_alone_and_it_says_what_kube_s
     assert rejected.returncode == 2
     assert f"{USER} may not list nodes, pods, " in rejected.stderr
     allow(cluster, rules_in(rejected.stderr))
-    wait_until(lambda: "may not list" not in why(kubeconfig, "large", "--local").stderr, 30.0, "the ClusterRole counts")
+    wait_until(
+        lambda: "may not list" not in why(kubeconfig, "large", "--local").stderr, PATIENCE, "the ClusterRole counts"
+    )
 
     for name, message in messages.items():
         reported = summary(why(kubeconfig, name, "--local", "-o", "json"))
@@ -142,7 +144,7 @@ def test_a_pod_that_fits_is_told_to_fit_and_one_that_is_bound_as_if_it_were_dele
     cluster.add_nodes(2)
     allow(cluster, [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["list"]}])
     cluster.create_pods([pod("next"), on(pod("bound"), "node-0000")])
-    wait_until(lambda: why(kubeconfig, "next", "--local").returncode == 0, 30.0, "the ClusterRole counts")
+    wait_until(lambda: why(kubeconfig, "next", "--local").returncode == 0, PATIENCE, "the ClusterRole counts")
     assert summary(why(kubeconfig, "next", "--local", "-o", "json"), 0)["fit"] == 2
     bound = why(kubeconfig, "pod/bound")
     assert bound.returncode == 0
@@ -195,12 +197,12 @@ def test_the_rights_that_kubectl_needs_for_a_port_forward_are_told(cluster: Clus
     for resource in ('["pods"], verbs: ["get"]', '["pods/portforward"]'):
         allow(cluster, rules, KINDRED)
         named = f'{{apiGroups: [""], resources: {resource}'
-        wait_until(partial(is_reported, kubeconfig, named, *required), 30.0, "the roles count")
+        wait_until(partial(is_reported, kubeconfig, named, *required), PATIENCE, "the roles count")
         rules += rules_in(why(kubeconfig, *required).stderr)
     allow(cluster, rules, KINDRED)
     # Then the API server finds no kubelet.
     no_kubelet = f"pod {KINDRED}/{_POD} by a port-forward to port 8890: error: "
-    wait_until(partial(is_reported, kubeconfig, no_kubelet, *required), 30.0, "the roles count")
+    wait_until(partial(is_reported, kubeconfig, no_kubelet, *required), PATIENCE, "the roles count")
 
 
 def is_reported(kubeconfig: Path, text: str, *arguments: str) -> bool:
