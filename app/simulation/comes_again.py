@@ -1,9 +1,9 @@
 """The pod that comes in the place of one that is evicted or lost: its owner's, and not a copy of the running one.
 
-In between, the template may have changed: in a rollout, by a resize in place, or by an autoscaler of requests. The new
-pod has what its controller, the API server's defaults and admission add (see docs/explain.md), with the objects that
-are at hand. With a creator, it is what the API server itself would store (app/simulation/dry_runs.py). Without its
-owner's object, it is as the running pod.
+In between, the template may have changed: in a rollout, by a resize in place, or by an autoscaler of requests. Where a
+rollout stands still, an old pod comes again as an old one. The new pod has what its controller, the API server's
+defaults and admission add (see docs/explain.md), with the objects that are at hand. With a creator, it is what the API
+server itself would store (app/simulation/dry_runs.py). Without its owner's object, it is as the running pod.
 
 Source: k8s.io/kubernetes pkg/controller: deployment/deployment_controller.go and deployment/rolling.go (in a rollout
 the pods of old ReplicaSets that are not available go first, so that the newest one makes their successors),
@@ -11,7 +11,7 @@ replicaset/replica_set.go, statefulset/stateful_set_control.go, job/job_controll
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -23,8 +23,9 @@ from app.explain.stored_pod import Json, Notes, Objects, elements, member, read_
 from app.explain.templates import AtHand, made_pod
 from app.objects.decode import DecodeError
 from app.objects.decode_pod import decode_pod
+from app.simulation.owner_rules import of_template, partition_revision, stands_still, why_no_more
 from app.simulation.raw_objects import RawObjects
-from core.explaining.owners import owner_of
+from core.explaining.owners import ordinal, owner_of
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod, PodClaim
@@ -34,9 +35,6 @@ from core.simulation.moves import owner_text
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _REVISIONS: Final = ("ReplicaSet", "ControllerRevision")
 _JOB: Final = "Job"
-_RETRIES: Final = 6
-"""spec.backoffLimit, if it is not set."""
-NO_RETRY: Final = "its Job fails: a pod that goes counts as failed, and spec.backoffLimit allows no more"
 OF_GROUP: Final = "placed one by one, though all or none of its group's members get places"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
@@ -89,6 +87,7 @@ class ClusterFacts:
         self._templates: dict[_Key, _Made] = {}
         self._of_name: dict[str, _Made] = {}  # by uid, of pods that are not as the others of their owner
         self._uncertainties = Counter[tuple[str, str]]()  # -> pods
+        self._going: Mapping[_Key, int] = {}  # Job -> its pods that leave together
         self._is_counted = bytearray()  # row of the mirror -> whether among them; a set would take 70 bytes a pod
 
     def of_pod(self, pod: Pod) -> PodFacts:
@@ -99,7 +98,13 @@ class ClusterFacts:
         """Return what the mirror does not know of a budget."""
         return self._raw.of_budget(budget)
 
-    def prepare(self, pods: Iterable[Pod]) -> None:
+    def prepare(self, pods: Sequence[Pod]) -> None:
+        """Hear of pods that leave together. A Job fails if it has fewer retries left. Raises as the creator does."""
+        of_jobs = (pod for pod in pods if pod.controller is not None and pod.controller.kind == _JOB)
+        self._going = Counter(_key(pod) for pod in of_jobs if not pod.terminating)
+        self._ask(pods)
+
+    def _ask(self, pods: Iterable[Pod]) -> None:
         """Ask the API server for what comes in the place of some pods, many at once. Raises as the creator does.
 
         Of owners whose pods come again alike, it is asked for one.
@@ -119,9 +124,9 @@ class ClusterFacts:
         copy = copied(pod)
         if isinstance(copy, str) or pod.controller is None:
             return copy
-        if pod.controller.kind == _JOB and self._is_last_try(f"{pod.namespace}/{pod.controller.name}"):
-            return NO_RETRY
-        self.prepare([pod])
+        if pod.controller.kind == _JOB and (why := self._why_no_more(pod, pod.controller.name)):
+            return why
+        self._ask([pod])
         made = self._known(pod)
         if made is None:
             made = self._of_template(pod)
@@ -132,19 +137,12 @@ class ClusterFacts:
             self._add_uncertainty(pod, uncertainty)
         return made.again
 
-    def _is_last_try(self, job: str) -> bool:
-        """Return whether a Job, NAMESPACE/NAME, fails with the next pod that does. A policy may say otherwise.
-
-        Source: k8s.io/kubernetes pkg/controller/job/job_controller.go (syncJob: exceedsBackoffLimit, isPodFailed).
-        """
+    def _why_no_more(self, pod: Pod, job: str) -> str:
         found: Json | None = None
         with suppress(DecodeError):
-            found = self._raw.named(_JOB, job)
-        spec, failed = member(found, "spec"), member(found, "status").get("failed") or 0
-        limit = spec.get("backoffLimit", _RETRIES)
-        if found is None or not isinstance(limit, int) or not isinstance(failed, int):
-            return False
-        return failed >= limit and not (spec.get("podFailurePolicy") or "backoffLimitPerIndex" in spec)
+            found = self._raw.named(_JOB, f"{pod.namespace}/{job}")
+        going = max(1, self._going.get(_key(pod), 0))
+        return "" if found is None else why_no_more(found, going, self._raw.of_pod(pod).index_failures)
 
     def spec_of_template(self, pod: Pod) -> Json | None:
         """Return the spec that the API server would store of what comes in the place of a pod, None if not known."""
@@ -234,16 +232,22 @@ class ClusterFacts:
         if controller is None or above is None:
             return None, "it has no controller"
         kind, name = controller.kind, f"{pod.namespace}/{controller.name}"
-        found = self._raw.named(kind, name)
+        found, made_of = self._raw.named(kind, name), None
         if kind == "ReplicaSet":
             references = elements(member(found, "metadata"), "ownerReferences")
             named = [f"{pod.namespace}/{each.get('name')}" for each in references if each.get("kind") == "Deployment"]
             if named or (found is None and above.kind == "Deployment"):
-                kind, name = "Deployment", [*named, str(above.name)][0]
+                made_of, kind, name = found, "Deployment", [*named, str(above.name)][0]
                 found = self._raw.named(kind, name) or self._newest(name)
-        if found is not None:
-            return found, ""
-        return None, f"there is no {kind} of its name" if self._raw.has(kind) else f"no {kind} is at hand"
+        if found is None:
+            return None, f"there is no {kind} of its name" if self._raw.has(kind) else f"no {kind} is at hand"
+        if kind == "Deployment" and stands_still(found):
+            return made_of, "because the rollout of its Deployment stands still, and its ReplicaSet is not at hand"
+        if kind == STATEFUL and (revision := partition_revision(found, ordinal(pod))):
+            of_revision = self._raw.of_name("ControllerRevision", revision, pod.namespace)
+            why = f"because of the partition of its StatefulSet: revision {revision} is not at hand"
+            return (of_template(found, of_revision[0]), "") if of_revision else (None, why)
+        return found, ""
 
     def _newest(self, deployment: str) -> Json | None:
         """Return the newest ReplicaSet of a Deployment, NAMESPACE/NAME."""

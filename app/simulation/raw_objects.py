@@ -17,6 +17,9 @@ from core.simulation.facts import BudgetFacts, PodFacts
 
 _SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 _DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+_INDEX_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
+_DIGITS: Final = 10
+"""Of an int32."""
 _PENDING: Final = "Pending"
 _ALWAYS_ALLOW: Final = "AlwaysAllow"
 _STORED: Final = frozenset({*WORKLOADS, *OF_MANIFESTS, "ResourceQuota"})
@@ -127,6 +130,7 @@ class RawObjects:
             has_started=status.phase != _PENDING,
             safe_to_evict=None if safe_to_evict is None else safe_to_evict == "true",
             do_not_disrupt=annotations.get(_DO_NOT_DISRUPT) == "true",
+            index_failures=_number(annotations.get(_INDEX_FAILURES, "")),
         )
         if facts != _USUAL:
             self._pods[_full_name(metadata)] = facts
@@ -194,6 +198,10 @@ def _is_ready(status: _Status) -> bool:
     """Return the condition Ready, which a pod in a dump by hand may lack. Then it counts as ready."""
     ready = [each.status for each in status.conditions or () if each.type == "Ready"]
     return "True" in ready if ready else status.phase != _PENDING
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else 0
 
 
 def _full_name(metadata: _Metadata) -> str:

@@ -106,7 +106,9 @@ def drain(basis: Basis, names: Sequence[str]) -> Steps[Drain]:
     with mirror.fork(cache_follows=True) as fork:
         lose(mirror, fork, names, NodeState.OUT, cordoned)
         pods = {name: mirror.pods_on(name) for name in names}
-        siblings = _siblings(mirror, [pod for of_node in pods.values() for pod in of_node])
+        leaving = [pod for of_node in pods.values() for pod in of_node]
+        basis.facts.prepare(leaving)
+        siblings = _siblings(mirror, leaving)
         savepoint, runs = fork.savepoint(), []
         for order in range(basis.orders):
             runs.append((yield from _Draining(basis, fork, order).run(pods)))

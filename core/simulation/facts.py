@@ -37,6 +37,8 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     """The annotation cluster-autoscaler.kubernetes.io/safe-to-evict. None: it has none."""
     do_not_disrupt: bool = False
     """The annotation karpenter.sh/do-not-disrupt is true."""
+    index_failures: int = 0
+    """How often pods of its index of a Job have failed: the annotation batch.kubernetes.io/job-index-failure-count."""
 
 
 class BudgetFacts(msgspec.Struct, frozen=True, gc=False):
@@ -163,9 +165,11 @@ class Leaving(msgspec.Struct, frozen=True, gc=False):
 
 
 def leave(mirror: ClusterMirror, fork: Fork, pods: Sequence[Pod], facts: Facts) -> list[Leaving]:
-    """Suppose that pods leave their nodes, with the claims of their ephemeral volumes."""
+    """Suppose that pods leave their nodes, with the claims of their ephemeral volumes.
+
+    `facts` are prepared for all that leave together, of which these may be a part.
+    """
     found = []
-    facts.prepare(pods)
     for pod in pods:
         again = facts.comes_again(pod)
         fork.remove(pod)

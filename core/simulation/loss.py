@@ -129,7 +129,9 @@ class _Losing:
         """Lose the nodes of one domain, in both states if a rule tells these apart."""
         mirror, found = self._basis.mirror, []
         with mirror.fork(cache_follows=True) as fork:
-            leaving = leave(mirror, fork, [pod for name in names for pod in mirror.pods_on(name)], self._basis.facts)
+            pods = [pod for name in names for pod in mirror.pods_on(name)]
+            self._basis.facts.prepare(pods)
+            leaving = leave(mirror, fork, pods, self._basis.facts)
             states = states_of(self._basis, leaving, images=self._images)
             savepoint = fork.savepoint()
             for state in states:

@@ -294,6 +294,7 @@ def leave_nodes(basis: Basis, fork: Fork, names: Sequence[str], pods: Sequence[P
     """Suppose that all pods have left some nodes. Return `pods`, those that must go elsewhere."""
     moving = {pod.uid for pod in pods}
     gone = [pod for name in names for pod in basis.mirror.pods_on(name)]
+    basis.facts.prepare(gone)
     found = [each for each in leave(basis.mirror, fork, gone, basis.facts) if each.uid in moving]
     bring_claims(basis.mirror, fork, found)
     return found
@@ -368,11 +369,17 @@ def _without_places(basis: Basis, names: Sequence[str]) -> Steps[set[str]]:
             found = yield from run_orders(basis, fork, leaving, barred=names)
             fork.revert_to(savepoint)
             for each in leaving:
-                if each.coming and found.of(new_uid(each.uid)).placed is not Chance.ALWAYS:
+                has_none = each.coming and found.of(new_uid(each.uid)).placed is not Chance.ALWAYS
+                if has_none or _is_lost(basis.facts, each):
                     over.add(each.pod.node_name)
             if over:
                 break
     return over
+
+
+def _is_lost(facts: Facts, leaving: Leaving) -> bool:
+    """Return whether no pod comes again because others leave with it, such as those of its Job."""
+    return leaving.again is None and not facts.of_pod(leaving.pod).safe_to_evict
 
 
 def _requested(mirror: ClusterMirror, name: str) -> float:

@@ -8,11 +8,13 @@ import pytest
 
 from app.objects.decode_node import decode_pod_disruption_budget
 from app.objects.decode_pod import decode_pod
-from app.simulation.comes_again import NO_RETRY, OF_GROUP, ClusterFacts, Created
+from app.simulation.comes_again import OF_GROUP, ClusterFacts, Created
+from app.simulation.owner_rules import INDEX_FAILS, NO_MORE, NO_RETRY
 from app.simulation.raw_objects import RawObjects
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import GROUP_LABEL
+from core.objects.kinds import ControllerRef
 from core.objects.node import Node
 from core.objects.pod import Pod, PodClaim
 from core.simulation.facts import OF_NODE, REPLACED, UNMANAGED, Again, BudgetFacts, PodFacts
@@ -180,6 +182,20 @@ def test_in_a_rollout_it_is_of_the_newest_replica_set() -> None:
     assert pod.controller.name == "web-2b"
 
 
+STUCK = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+
+
+@pytest.mark.parametrize(("spec", "conditions"), [({"paused": True}, []), ({}, [STUCK])])
+def test_while_a_rollout_stands_still_it_is_of_its_own_replica_set(spec: Object, conditions: list[Object]) -> None:
+    of = {**deployment(template=template("5"), **spec), "status": {"conditions": conditions}}
+    found = again(running(), of, replica_set("1a", 9, template("1")), replica_set("2b", 10, template("3")))
+    assert (made(found).requests, made(found).labels["pod-template-hash"]) == ({"cpu": 1000}, "1a")
+    assert made(found).controller == ControllerRef("ReplicaSet", "web-1a", "uid-1a", "apps/v1")
+    why = "because the rollout of its Deployment stands still, and its ReplicaSet is not at hand"
+    assert again(running(), of).uncertainty == f"as the running pod, {why}"
+    assert made(again(running(), {**of, "status": {}, "spec": deployment()["spec"]})).requests == {"cpu": 2000}
+
+
 def test_with_the_deployment_the_revision_is_that_of_its_equal_replica_set() -> None:
     sets = [replica_set("1a", 9, template("1")), replica_set("2b", 10, template("2"))]
     assert made(again(running(), deployment(), *sets)).labels["pod-template-hash"] == "2b"
@@ -253,6 +269,37 @@ def test_a_replica_of_a_stateful_set_keeps_its_name_and_its_claims() -> None:
     assert pod.volumes == (PodClaim("data-db-2"),)
 
 
+def partitioned(start: int = 0, update: str = "db-new") -> Object:
+    found = stateful_set(
+        ordinals={"start": start}, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
+    )
+    return {**found, "status": {"currentRevision": "db-old", "updateRevision": update}}
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "cpu"),
+    [
+        ("db-1", partitioned(), 7000),
+        ("db-2", partitioned(), 2000),
+        ("db-2", partitioned(start=1), 7000),
+        ("db-1", partitioned(update="db-old"), 2000),
+        ("db-1", stateful_set(updateStrategy={"type": "OnDelete"}), 2000),
+    ],
+)
+def test_a_replica_below_the_partition_is_of_the_revision_before(name: str, of: Object, cpu: int) -> None:
+    """In stateful_set_utils.go, newVersionedStatefulSetPod."""
+    metadata = {"name": "db-old", "namespace": "default", "ownerReferences": [{"kind": "StatefulSet", "name": "db"}]}
+    data = {"spec": {"template": {**template("7"), "$patch": "replace"}}}
+    revision = {"kind": "ControllerRevision", "apiVersion": "apps/v1", "metadata": metadata, "data": data}
+    pod = made(again(running(name, "StatefulSet", "db"), of, revision))
+    assert (pod.requests, pod.volumes) == ({"cpu": cpu}, (PodClaim(f"data-{name}"),))
+    is_before = cpu == 7000
+    assert (pod.labels["controller-revision-hash"] == "db-old") is is_before
+    without = again(running(name, "StatefulSet", "db"), of).uncertainty
+    why = "as the running pod, because of the partition of its StatefulSet: revision db-old is not at hand"
+    assert without == (why if is_before else "")
+
+
 def test_a_terminating_replica_of_a_stateful_set_comes_again() -> None:
     assert made(again(running("db-2", "StatefulSet", "db").terminating(), stateful_set())).name == "db-2"
 
@@ -277,24 +324,51 @@ def test_a_pod_of_an_indexed_job_keeps_its_index() -> None:
     assert made(again(pod, job)).labels["batch.kubernetes.io/job-completion-index"] == "3"
 
 
+def job(status: Object | None = None, group: str = "batch/v1", **spec: object) -> Object:
+    metadata, of = {"name": "work", "namespace": "default", "uid": "j"}, {"template": template(), **spec}
+    return {"kind": "Job", "apiVersion": group, "metadata": metadata, "spec": of, "status": status or {}}
+
+
+IGNORES = {"rules": [{"action": "Ignore"}]}
+
+
 @pytest.mark.parametrize(
-    ("spec", "failed", "is_last"),
+    ("of", "why"),
     [
-        ({"backoffLimit": 0}, None, True),
-        ({"backoffLimit": 2}, 1, False),
-        ({"backoffLimit": 2}, 2, True),
-        ({}, 5, False),
-        ({}, 6, True),
-        ({"backoffLimit": 0, "podFailurePolicy": {"rules": [{"action": "Ignore"}]}}, None, False),
-        ({"backoffLimit": 0, "backoffLimitPerIndex": 1}, None, False),
+        (job(backoffLimit=0), NO_RETRY),
+        (job({"failed": 1}, backoffLimit=2), ""),
+        (job({"failed": 2}, backoffLimit=2), NO_RETRY),
+        (job({"failed": 5}), ""),
+        (job({"failed": 6}), NO_RETRY),
+        (job({"failed": 6}, "batch.volcano.sh/v1alpha1"), ""),
+        (job({"failed": "6"}), ""),
+        (job(backoffLimit=0, podFailurePolicy=IGNORES), ""),
+        (job(backoffLimit=0, backoffLimitPerIndex=3), ""),
+        (job(backoffLimitPerIndex=2), INDEX_FAILS),
+        (job(backoffLimitPerIndex=2, podFailurePolicy=IGNORES), ""),
+        (job({"succeeded": 1}), NO_MORE),
+        (job({"succeeded": 1}, completions=2), ""),
     ],
 )
-def test_a_job_without_a_retry_left_makes_no_other_pod(spec: Object, failed: int | None, *, is_last: bool) -> None:
-    metadata = {"name": "work", "namespace": "default", "uid": "j"}
-    status = {} if failed is None else {"failed": failed}
-    of = {"template": template(), **spec}
-    job = {"kind": "Job", "apiVersion": "batch/v1", "metadata": metadata, "spec": of, "status": status}
-    assert (again(running("work-x", "Job", "work"), job).again == NO_RETRY) is is_last
+def test_a_job_without_a_retry_left_makes_no_other_pod(of: Object, why: str) -> None:
+    pod = running("work-x", "Job", "work").annotated("batch.kubernetes.io/job-index-failure-count", "2")
+    assert again(pod, of).again == why if why else isinstance(again(pod, of).again, Again)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_each_pod_of_a_job_that_goes_takes_a_retry(number: int) -> None:
+    """With 2 retries left, the Job outlives 2 of the pods that leave together. One that ends already is counted."""
+    mirror, raw = at_hand(job({"failed": 1}, backoffLimit=3))
+    pods = [decode_pod(running(f"work-{at}", "Job", "work").uid(f"u-{at}").json()) for at in range(number)]
+    others = running("work-t", "Job", "work").terminating(), running("w", "Job", "other"), running("web-1a-x")
+    mirror.apply(ClusterEvent("Add", Node("n1", {})))
+    for pod in pods:
+        mirror.apply(ClusterEvent("Add", pod))
+    facts = ClusterFacts(mirror, raw)
+    facts.prepare([*pods, *(decode_pod(each.json()) for each in others)])
+    assert [facts.comes_again(each) == NO_RETRY for each in pods] == [number == 3] * number
+    facts.prepare(pods[:1])
+    assert isinstance(facts.comes_again(pods[0]), Again)
 
 
 def test_pods_of_an_owner_share_what_its_template_makes() -> None:

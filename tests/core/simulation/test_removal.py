@@ -14,9 +14,10 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork, ForkError
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
+from core.objects.pod import Pod
 from core.simulation import removal
 from core.simulation.drain import TWO_BUDGETS
-from core.simulation.facts import UNMANAGED, BudgetFacts, PodFacts, leave
+from core.simulation.facts import UNMANAGED, Again, BudgetFacts, PodFacts, leave
 from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis
 from core.simulation.orders import Chance, arrival
@@ -143,6 +144,28 @@ def test_the_emptiest_nodes_go_together_while_their_pods_have_places() -> None:
     assert removed(mirror_of(*nodes, *pods), most=0).together == []
     assert list(removed(mirror_of(*nodes, *pods), most=9, failures=1).together) == ["n1"]
     assert list(removed(mirror_of(*nodes, *pods), most=9, failures=0).together) == []
+
+
+class OneRetry(Known):
+    """None comes again of several pods that leave together."""
+
+    def prepare(self, pods: Sequence[Pod]) -> None:
+        """Hear of pods that leave together."""
+        self._several = len(pods) > 1
+
+    def comes_again(self, pod: Pod) -> Again | str:
+        """Return a copy of the pod, or why none comes."""
+        return "its Job fails" if self._several else super().comes_again(pod)
+
+
+def test_pods_that_come_again_only_alone_keep_one_of_their_nodes() -> None:
+    mirror = mirror_of(*[node(name, cpu=4) for name in ("n1", "n2", "n3")], *[replica(n).on(n) for n in ("n1", "n2")])
+    found = removed(mirror, "n1", "n2", facts=OneRetry(), most=9)
+    assert ([each.can_go for each in found.nodes], list(found.together)) == ([True, True], ["n1"])
+    safe = OneRetry({name: PodFacts(safe_to_evict=True) for name in ("n1", "n2")})
+    assert list(removed(mirror, "n1", "n2", facts=safe, most=9).together) == ["n1", "n2"]
+    both = mirror_of(node("n1"), node("n2"), *[replica(name).on("n1") for name in "ab"])
+    assert why(both, OneRetry()) == (False, "default/a", "its Job fails")
 
 
 def test_budgets_count_over_all_nodes_that_go_together() -> None:

@@ -226,8 +226,22 @@ FAULTS: Final = (
     Fault(
         id="job-without-retries-goes-on",
         breaks="A pod of a Job comes again though the Job fails with it.",
-        old="return failed >= limit and not (",
-        new="return failed > limit and not (",
+        old="failed + going > limit",
+        new="failed + 1 > limit",
+        tests=("app/simulation/test_comes_again.py",),
+    ),
+    Fault(
+        id="rollout-that-stands-still-goes-on",
+        breaks="An evicted pod of a paused Deployment comes again with the new template.",
+        old='member(deployment, "spec").get("paused") is True',
+        new="False",
+        tests=("app/simulation/test_comes_again.py",),
+    ),
+    Fault(
+        id="partition-is-not-heeded",
+        breaks="A replica below the partition comes again with the new template.",
+        old="ordinal >= partition + (start if isinstance(start, int) else 0)",
+        new="ordinal >= 0",
         tests=("app/simulation/test_comes_again.py",),
     ),
     Fault(

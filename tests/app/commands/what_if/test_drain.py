@@ -48,6 +48,16 @@ def test_a_pod_that_comes_back_to_the_drained_node_has_no_other_place(tmp_path: 
     assert "back to a node that is out: it tolerates the taints there" in result.stdout
 
 
+@pytest.mark.parametrize("limit", [1, 2])
+def test_pods_of_a_job_on_several_nodes_share_its_retries(tmp_path: Path, limit: int) -> None:
+    job = {**deployment("work"), "apiVersion": "batch/v1", "kind": "Job"}
+    job["spec"]["backoffLimit"] = limit
+    pods = [make_pod(f"work-{on}").in_namespace("shop").owned_by("Job", "work", "j").on(on) for on in ("n1", "n2")]
+    path = dump(tmp_path, node("n1"), node("n2"), node("n3"), *pods, job)
+    _, found = response("drain", "n1", "n2", "--snapshot", path)
+    assert [bool(each["move"]["stays_away"]) for each in found["pods"]] == [limit == 1] * 2
+
+
 def test_without_the_owner_it_is_as_the_running_pod_and_that_is_said(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"))
     result = kindred("drain", "n1", "--snapshot", path)

@@ -1,0 +1,62 @@
+"""What the object of an owner says about the pod that it makes next, beside the template.
+
+Source: k8s.io/kubernetes v1.37 pkg/controller: deployment/deployment_controller.go (syncDeployment: one that is paused
+only scales), deployment/rolling.go (reconcileOldReplicaSets: no old pod goes while the new ones are not available) and
+progress.go, statefulset/stateful_set_utils.go (newVersionedStatefulSetPod), job/job_controller.go (syncJob:
+exceedsBackoffLimit, manageJob: wantActive, isPodFailed), job/indexed_job_utils.go (isIndexFailed).
+"""
+
+from typing import Final
+
+from app.explain.stored_pod import Json, elements, member
+
+NO_RETRY: Final = "its Job fails: a pod that goes counts as failed, and spec.backoffLimit allows no more"
+INDEX_FAILS: Final = "its index fails: a pod that goes counts as failed, and spec.backoffLimitPerIndex allows no more"
+NO_MORE: Final = "its Job has no spec.completions and one success, and makes no more pods"
+_BATCH: Final = "batch/"
+_RETRIES: Final = 6
+"""spec.backoffLimit, if it is not set."""
+
+
+def why_no_more(job: Json, going: int, index_failures: int) -> str:
+    """Return why a Job makes no pod in the place of one that goes, of `going` together. Empty: it makes one.
+
+    `index_failures` are those of the index of the pod. What a podFailurePolicy says is not known.
+    """
+    spec, status = member(job, "spec"), member(job, "status")
+    if not str(job.get("apiVersion") or _BATCH).startswith(_BATCH):  # Volcano has Jobs, too
+        return ""
+    if spec.get("completions") is None and status.get("succeeded"):
+        return NO_MORE
+    per_index, failed, limit = spec.get("backoffLimitPerIndex"), status.get("failed") or 0, spec.get("backoffLimit")
+    if spec.get("podFailurePolicy"):
+        return ""
+    if isinstance(per_index, int):
+        return INDEX_FAILS if index_failures >= per_index else ""
+    limit = _RETRIES if limit is None else limit
+    is_known = isinstance(limit, int) and isinstance(failed, int)
+    return NO_RETRY if is_known and failed + going > limit else ""
+
+
+def stands_still(deployment: Json) -> bool:
+    """Return whether a Deployment's ReplicaSets keep their pods, of the old template and of the new one."""
+    conditions = elements(member(deployment, "status"), "conditions")
+    is_stuck = any((each.get("type"), each.get("status")) == ("Progressing", "False") for each in conditions)
+    return is_stuck or member(deployment, "spec").get("paused") is True
+
+
+def partition_revision(stateful_set: Json, ordinal: int) -> str:
+    """Return the ControllerRevision that a replica is made of if it is below the partition, and not of the template."""
+    spec, status = member(stateful_set, "spec"), member(stateful_set, "status")
+    start = member(spec, "ordinals").get("start")
+    partition = member(spec, "updateStrategy", "rollingUpdate").get("partition")
+    current = status.get("currentRevision")
+    if not isinstance(partition, int) or ordinal >= partition + (start if isinstance(start, int) else 0):
+        return ""
+    return str(current) if current and current != status.get("updateRevision") else ""
+
+
+def of_template(stateful_set: Json, revision: Json) -> Json:
+    """Return a StatefulSet as it was at a ControllerRevision."""
+    template = member(revision, "data", "spec", "template")
+    return {**stateful_set, "spec": {**member(stateful_set, "spec"), "template": template}}
