@@ -16,6 +16,8 @@ from core.objects.pod import Pod
 from core.simulation.facts import BudgetFacts, PodFacts
 
 _SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+_SAFE_VOLUMES: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+_SAFE: Final = {"true": True, "false": False}
 _DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 _INDEX_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 _DIGITS: Final = 10
@@ -36,8 +38,22 @@ class _Metadata(Wire):
     annotations: Annotated[msgspec.Raw, Unread(dict[str, str])] = NULL
 
 
+class _EmptyDir(Wire):
+    medium: str | None = None
+
+
 class _Volume(Wire):
-    empty_dir: msgspec.Raw = NULL
+    name: str | None = None
+    empty_dir: _EmptyDir | None = None
+    host_path: msgspec.Raw = NULL
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether its data stays on the node, even if its pod goes.
+
+        Source: kubernetes/autoscaler cluster-autoscaler/utils/drain/drain.go (isLocalVolume).
+        """
+        return self.host_path != NULL or (self.empty_dir is not None and self.empty_dir.medium != "Memory")
 
 
 class _Spec(Wire):
@@ -123,12 +139,13 @@ class RawObjects:
         pod = _pod_decoder.decode(raw)
         metadata, status = pod.metadata or _Metadata(), pod.status or _Status()
         annotations = {} if metadata.annotations == NULL else _annotations_decoder.decode(metadata.annotations)
-        safe_to_evict = annotations.get(_SAFE_TO_EVICT)
+        volumes, safe = (pod.spec or _Spec()).volumes or (), annotations.get(_SAFE_VOLUMES, "").split(",")
         facts = PodFacts(
-            local_data=any(each.empty_dir != NULL for each in (pod.spec or _Spec()).volumes or ()),
+            local_data=any(each.empty_dir is not None for each in volumes),
+            node_data=any(each.keeps_data and each.name not in safe for each in volumes),
             is_ready=_is_ready(status),
             has_started=status.phase != _PENDING,
-            safe_to_evict=None if safe_to_evict is None else safe_to_evict == "true",
+            safe_to_evict=_SAFE.get(annotations.get(_SAFE_TO_EVICT, "")),
             do_not_disrupt=annotations.get(_DO_NOT_DISRUPT) == "true",
             index_failures=_number(annotations.get(_INDEX_FAILURES, "")),
         )

@@ -30,6 +30,7 @@ from core.simulation.placing import Outcome, Steps
 IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
 DELETE_LOCAL_DATA: Final = "--delete-emptydir-data"
 FORCE: Final = "--force"
+_APPS: Final = ("apps/v1", "")
 TWO_BUDGETS: Final = "it has more than one PodDisruptionBudget, and its eviction ends with an error"
 NO_BUDGET_LEFT: Final = "its PodDisruptionBudget allows no disruption, and no other pod makes up for one"
 
@@ -147,7 +148,7 @@ class _Draining:
     def run(self, pods: dict[str, list[Pod]]) -> Steps[_Run]:
         """Empty the nodes one after the other."""
         for of_node in pods.values():
-            yield from self._empty([each for each in of_node if not belongs_to_node(each)])
+            yield from self._empty([each for each in of_node if not stays(each)])
         return self._run
 
     def _empty(self, waiting: list[Pod]) -> Steps[None]:
@@ -278,19 +279,28 @@ def _leaving(basis: Basis, pod: Pod, runs: Sequence[_Run]) -> Leaving:
 
 
 def _drained(basis: Basis, pod: Pod, runs: Sequence[_Run], move: Move) -> DrainedPod:
-    stays = belongs_to_node(pod)
-    needs = [IGNORE_DAEMON_SETS] if pod.of_daemon_set else []
-    if not stays:
+    is_left = stays(pod)
+    needs = [IGNORE_DAEMON_SETS] if is_left and pod.of_daemon_set else []
+    if not is_left:
         needs += [DELETE_LOCAL_DATA] if basis.facts.of_pod(pod).local_data else []
         needs += [FORCE] if pod.controller is None else []
     return DrainedPod(
         move=move,
         round=runs[0].rounds.get(pod.uid, 0),
-        stays=stays,
+        stays=is_left,
         needs=needs,
-        budgets=[] if stays else sorted(each.full_name for each in covering_budgets(basis.mirror, pod)),
+        budgets=[] if is_left else sorted(each.full_name for each in covering_budgets(basis.mirror, pod)),
         blocked=next((run.blocked[pod.uid] for run in runs if pod.uid in run.blocked), ""),
     )
+
+
+def stays(pod: Pod) -> bool:
+    """Return whether kubectl leaves a pod where it is. It evicts those of DaemonSets of other API groups.
+
+    Source: filters.go (isControllerRefDaemonSet). A dump by hand may lack the API version.
+    """
+    version = "" if pod.controller is None else pod.controller.api_version
+    return belongs_to_node(pod) and not (pod.of_daemon_set and version not in _APPS)
 
 
 def _siblings(mirror: ClusterMirror, pods: Sequence[Pod]) -> dict[str, list[Pod]]:

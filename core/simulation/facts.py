@@ -29,12 +29,15 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
 
     local_data: bool = False
     """It has an emptyDir volume, whose data goes with it."""
+    node_data: bool = False
+    """It has a volume whose data stays on the node: hostPath, or an emptyDir that is not in memory. The annotation
+    cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes exempts some."""
     is_ready: bool = True
     """Its condition Ready is True."""
     has_started: bool = True
     """Its phase is not Pending."""
     safe_to_evict: bool | None = None
-    """The annotation cluster-autoscaler.kubernetes.io/safe-to-evict. None: it has none."""
+    """The annotation cluster-autoscaler.kubernetes.io/safe-to-evict. None: it has none, or another value."""
     do_not_disrupt: bool = False
     """The annotation karpenter.sh/do-not-disrupt is true."""
     index_failures: int = 0

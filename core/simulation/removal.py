@@ -8,7 +8,8 @@ Most nodes need no simulation. A pod without rules about other nodes surely has 
 nodes than there are pods that move, as each of these takes room on one node. Of a node that is simulated, orders are
 tried until one has places for all its pods and another has not, or until a pod is found that no order can help.
 
-A pod that must not be disrupted keeps its node even if it needs no other place, such as a DaemonSet's.
+A pod that must not be disrupted keeps its node even if it needs no other place, such as a DaemonSet's. Nothing keeps
+one that is being deleted, but a replica of a StatefulSet comes again and needs a place.
 
 Source: kubernetes/autoscaler cluster-autoscaler/simulator/drainability/rules (bare pods, local storage, safe-to-evict,
 budgets) and --expendable-pods-priority-cutoff; sigs.k8s.io/karpenter pkg/controllers/state/statenode.go
@@ -30,7 +31,7 @@ from core.objects.node import HOSTNAME
 from core.objects.pod import Pod
 from core.scheduling_cycle import filter_nodes
 from core.simulation.drain import TWO_BUDGETS, covering_budgets, goes_unready, spare_of
-from core.simulation.facts import Facts, Leaving, bring_claims, leave, new_uid
+from core.simulation.facts import Facts, Leaving, PodFacts, bring_claims, is_replaced, leave, new_uid
 from core.simulation.kinds import alike
 from core.simulation.loss import any_images, states_of
 from core.simulation.lost_nodes import NodeState, cordoned, known, lose
@@ -42,7 +43,7 @@ EXPENDABLE: Final = -10
 """Pods of a lower priority need no other place (Cluster Autoscaler's default)."""
 NOT_SAFE: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict is false"
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt is true"
-LOCAL_DATA: Final = "it has an emptyDir volume"
+NODE_DATA: Final = "it has an emptyDir or hostPath volume"
 BUDGET: Final = "its PodDisruptionBudget allows no more disruptions"
 _RESOURCES: Final = ("cpu", "memory")
 
@@ -253,7 +254,8 @@ def movers_of(basis: Basis, pods: Sequence[Pod], charged: Counter[str]) -> _Move
     basis.facts.prepare(pods)
     for pod in pods:
         needs_no_place = belongs_to_node(pod) or pod.priority < EXPENDABLE
-        if pod.terminating or (needs_no_place and not basis.facts.of_pod(pod).do_not_disrupt):
+        may_go = pod.terminating or not basis.facts.of_pod(pod).do_not_disrupt
+        if is_replaced(pod) or (needs_no_place and may_go):
             continue
         why = _why_it_stays(basis.facts, pod) or _budget_in_the_way(basis, pod, charged)
         if why:
@@ -263,13 +265,13 @@ def movers_of(basis: Basis, pods: Sequence[Pod], charged: Counter[str]) -> _Move
 
 
 def _why_it_stays(facts: Facts, pod: Pod) -> str:
-    about = facts.of_pod(pod)
+    about = PodFacts() if pod.terminating else facts.of_pod(pod)
     if about.do_not_disrupt:
         return DO_NOT_DISRUPT
     if about.safe_to_evict is False:
         return NOT_SAFE
-    if about.local_data and not about.safe_to_evict:
-        return LOCAL_DATA
+    if about.node_data and not about.safe_to_evict:
+        return NODE_DATA
     again = facts.comes_again(pod)
     if isinstance(again, str):
         return "" if about.safe_to_evict else again
@@ -278,7 +280,7 @@ def _why_it_stays(facts: Facts, pod: Pod) -> str:
 
 def _budget_in_the_way(basis: Basis, pod: Pod, charged: Counter[str]) -> str:
     facts, about = basis.facts, basis.facts.of_pod(pod)
-    covering = covering_budgets(basis.mirror, pod) if about.has_started else []
+    covering = covering_budgets(basis.mirror, pod) if about.has_started and not pod.terminating else []
     if len(covering) > 1:
         return TWO_BUDGETS
     for budget in covering:

@@ -407,11 +407,34 @@ def test_the_facts_of_pods() -> None:
     for each in (pod, protected, {"metadata": {"name": 3}}):
         raw.take("Pod", json.dumps(each).encode())
     assert raw.of_pod(decode_pod(json.dumps(pod).encode())) == PodFacts(
-        local_data=True, is_ready=False, has_started=False, safe_to_evict=False
+        local_data=True, is_ready=False, has_started=False, safe_to_evict=False, node_data=True
     )
     found = raw.of_pod(decode_pod(json.dumps(protected).encode()))
     assert found == PodFacts(is_ready=False, do_not_disrupt=True)
     assert raw.of_pod(decode_pod(make_pod("unknown").json())) == PodFacts()
+
+
+@pytest.mark.parametrize(
+    ("volume", "safe", "local", "node"),
+    [
+        ({"emptyDir": {}}, "", True, True),
+        ({"emptyDir": {"medium": ""}}, "", True, True),
+        ({"emptyDir": {"medium": "Memory"}}, "", True, False),
+        ({"emptyDir": {}}, "b,a", True, False),
+        ({"emptyDir": {}}, "b, a", True, True),
+        ({"hostPath": {"path": "/x"}}, "", False, True),
+        ({"hostPath": {"path": "/x"}}, "a", False, False),
+        ({"emptyDir": None, "hostPath": None, "configMap": {"name": "x"}}, "", False, False),
+    ],
+)
+def test_the_volumes_whose_data_stays_on_the_node(volume: Object, safe: str, *, local: bool, node: bool) -> None:
+    """In Cluster Autoscaler's utils/drain/drain.go, HasBlockingLocalStorage; kubectl counts any emptyDir."""
+    named = make_pod("p").annotated("cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes", safe)
+    pod = named.annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "True").phase("Running").obj()
+    pod["spec"] = {**pod.get("spec", {}), "volumes": [{"name": "a", **volume}]}
+    raw = RawObjects()
+    raw.take("Pod", json.dumps(pod).encode())
+    assert raw.of_pod(decode_pod(json.dumps(pod).encode())) == PodFacts(local_data=local, node_data=node)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """A drain: what is evicted in which round, what stays or is refused, and where the pods go."""
 
+import json
 from typing import Any
 
 import pytest
 
+from app.objects.decode_pod import decode_pod
 from core.events import ClusterEvent
 from core.framework.interface import Verdicts
 from core.mirror.cluster import ClusterMirror
@@ -13,7 +15,7 @@ from core.objects.labels import EVERYTHING, parse_selector
 from core.objects.pod import Pod
 from core.simulation import one_pod, placing
 from core.simulation.drain import NO_BUDGET_LEFT, TWO_BUDGETS, Drain, DrainedPod, drain
-from core.simulation.facts import Again, BudgetFacts, PodFacts
+from core.simulation.facts import OF_NODE, Again, BudgetFacts, PodFacts
 from core.simulation.moves import Basis
 from core.simulation.orders import Chance
 from core.simulation.placing import Fate
@@ -69,6 +71,26 @@ def test_what_stays_what_needs_a_flag_and_what_goes_where() -> None:
         ("Deployment default/web", 2, 2, 1, 1),
     ]
     assert not found.blocked
+
+
+def test_daemon_sets_of_other_groups_are_evicted_as_kubectl_does() -> None:
+    """In kubectl's filters.go, isControllerRefDaemonSet wants apps/v1. OpenKruise's controller makes the pod again."""
+    owner = [{"kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}]
+    pods = {name: make_pod(name).label("app", "web").on("n1").obj() for name in ("kruise", "apps", "odd")}
+    for name, version in {"kruise": "apps.kruise.io/v1alpha1", "apps": "apps/v1", "odd": ""}.items():
+        pods[name]["metadata"]["ownerReferences"] = [{**each, "apiVersion": version} for each in owner]
+    mirror = mirror_of(node("n1"), node("n2"))
+    for each in pods.values():
+        mirror.apply(ClusterEvent("Add", decode_pod(json.dumps(each).encode())))
+    found = drained(mirror, "n1", facts=Known({"kruise": PodFacts(local_data=True)}))
+    assert {name: (each.stays, each.round, list(each.needs)) for name, each in by_name(found).items()} == {
+        "kruise": (False, 1, ["--delete-emptydir-data"]),
+        "apps": (True, 0, ["--ignore-daemonsets"]),
+        "odd": (True, 0, ["--ignore-daemonsets"]),
+    }
+    assert (by_name(found)["kruise"].move.stays_away, found.workloads) == (OF_NODE, [])
+    mirror.apply(ClusterEvent("Add", budget("web", 0, app="web")))
+    assert [each.move.pod for each in drained(mirror, "n1").blocked] == ["default/kruise"]
 
 
 def test_budgets_let_pods_go_in_rounds_while_others_make_up_for_them() -> None:

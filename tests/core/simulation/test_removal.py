@@ -22,7 +22,7 @@ from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis
 from core.simulation.orders import Chance, arrival
 from core.simulation.placing import Fate, Placing, finished
-from core.simulation.removal import BUDGET, DO_NOT_DISRUPT, LOCAL_DATA, NOT_SAFE, Removal, remove_each
+from core.simulation.removal import BUDGET, DO_NOT_DISRUPT, NODE_DATA, NOT_SAFE, Removal, remove_each
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of
 from tests.core.simulation.setting import HOSTNAME, NOTHING_MORE, ZONE, Known, node, replica, result_of, schedulers
@@ -71,8 +71,9 @@ def test_what_keeps_a_node() -> None:
     assert why(mirror, Refusing({"r": PodFacts(safe_to_evict=True)})) == (False, "default/r", "violates PodSecurity")
     assert why(mirror, Known({"r": PodFacts(do_not_disrupt=True)})) == (False, "default/r", DO_NOT_DISRUPT)
     assert why(mirror, Known({"r": PodFacts(safe_to_evict=False)})) == (False, "default/r", NOT_SAFE)
-    assert why(mirror, Known({"r": PodFacts(local_data=True)})) == (False, "default/r", LOCAL_DATA)
-    assert why(mirror, Known({"r": PodFacts(local_data=True, safe_to_evict=True)})) == (True, "", "")
+    assert why(mirror, Known({"r": PodFacts(node_data=True)})) == (False, "default/r", NODE_DATA)
+    assert why(mirror, Known({"r": PodFacts(node_data=True, safe_to_evict=True)})) == (True, "", "")
+    assert why(mirror, Known({"r": PodFacts(local_data=True)})) == (True, "", "")  # in memory
     bare = mirror_of(*nodes, make_pod("b").on("n1"))
     assert why(bare) == (False, "default/b", UNMANAGED)
     assert why(bare, Known({"b": PodFacts(safe_to_evict=True)})) == (True, "", "")
@@ -92,6 +93,22 @@ def test_pods_that_need_no_place_are_left_out() -> None:
     pods = [replica("low").priority(-20), replica("t").terminating(), make_pod("d").owned_by("DaemonSet", "d", "d")]
     found = removed(mirror_of(node("n1"), *[each.on("n1") for each in pods])).nodes
     assert [(each.can_go, each.pods) for each in found] == [(True, 0)]
+
+
+def test_a_terminating_replica_of_a_stateful_set_needs_a_place() -> None:
+    """It comes again once it has ended, so nothing keeps it, but that it fits nowhere."""
+    ends = make_pod("s-0").label("app", "web").owned_by("StatefulSet", "s", "s").requests(cpu=2).terminating().on("n1")
+    mirror = mirror_of(node("n1"), node("n2", cpu=1), ends)
+    marked = Known({"s-0": PodFacts(do_not_disrupt=True, node_data=True)})
+    for facts in (NOTHING_MORE, marked):
+        (found,) = removed(mirror, "n1", facts=facts, most=9).nodes
+        assert (found.goes, found.pod, found.pods, found.why) == (Chance.NEVER, "default/s-0", 1, "")
+    roomy = mirror_of(node("n1"), node("n2"), ends)
+    selector = parse_selector({"app": "web"}, ())
+    roomy.apply(ClusterEvent("Add", PodDisruptionBudget(namespace="default", name="one", selector=selector)))
+    assert why(roomy, marked) == (True, "", "")
+    low = make_pod("s-0").owned_by("StatefulSet", "s", "s").priority(-20).terminating().on("n1")
+    assert removed(mirror_of(node("n1"), low), facts=marked).nodes[0].can_go
 
 
 def test_a_pod_that_needs_no_place_may_still_forbid_that_its_node_goes() -> None:

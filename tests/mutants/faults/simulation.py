@@ -231,6 +231,20 @@ FAULTS: Final = (
         tests=("app/simulation/test_comes_again.py",),
     ),
     Fault(
+        id="any-daemon-set-stays",
+        breaks="A drain says that a pod of OpenKruise's DaemonSet stays, and its budget is not heeded.",
+        old="return belongs_to_node(pod) and not (pod.of_daemon_set and version not in _APPS)",
+        new="return belongs_to_node(pod)",
+        tests=("core/simulation/test_drain.py",),
+    ),
+    Fault(
+        id="terminating-replica-needs-no-place",
+        breaks="A node goes though a replica of a StatefulSet that ends there finds no other place.",
+        old="if is_replaced(pod) or (needs_no_place and may_go):",
+        new="if pod.terminating or (needs_no_place and may_go):",
+        tests=("core/simulation/test_removal.py",),
+    ),
+    Fault(
         id="rollout-that-stands-still-goes-on",
         breaks="An evicted pod of a paused Deployment comes again with the new template.",
         old='member(deployment, "spec").get("paused") is True',

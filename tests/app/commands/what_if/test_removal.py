@@ -27,7 +27,7 @@ SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
             replica("web-1a-x", "n1").annotated("karpenter.sh/do-not-disrupt", "true"),
             "karpenter.sh/do-not-disrupt is true",
         ),
-        (with_local_data(replica("web-1a-x", "n1")), "it has an emptyDir volume"),
+        (with_local_data(replica("web-1a-x", "n1")), "it has an emptyDir or hostPath volume"),
         (with_local_data(replica("web-1a-x", "n1").annotated(SAFE, "true")), ""),
         (make_pod("proxy").in_namespace("shop").owned_by("DaemonSet", "proxy", "d").on("n1"), ""),
     ],
@@ -106,5 +106,5 @@ def test_of_many_nodes_that_stay_the_rules_in_the_way_are_counted(tmp_path: Path
     local = [with_local_data(replica(f"web-1a-{each}", f"m{each:02}")) for each in range(3, 24)]
     path = dump(tmp_path, *nodes, *bare, *local, deployment())
     text = " ".join(kindred("removal", "--snapshot", path).stdout.split())
-    rules = "it has an emptyDir volume (21 nodes), no controller makes it again (3 nodes)"
+    rules = "it has an emptyDir or hostPath volume (21 nodes), no controller makes it again (3 nodes)"
     assert f"... and 4 more, see -o wide In the way: {rules}." in text
