@@ -166,6 +166,21 @@ class SchedulerProfiles:
             found = self._found[key] = self._explained(entry, pod.requests, passes=passes)
         return found
 
+    @property
+    def names(self) -> Collection[str]:
+        """The schedulers that have a profile."""
+        return self._entries.keys()
+
+    def serves(self, pod: Pod) -> bool:
+        """Return whether Kindred judges a pod: kube-scheduler calls it for the pod, and it does not let it pass."""
+        called = self._kindred is not None and self._kindred.gets_requests_for(pod.requests)
+        return called and not self._bypass.covers(pod)
+
+    def of_scheduler(self, name: str, *, served: bool) -> ExplainProfile:
+        """Return the rules for the pods of a scheduler that Kindred judges, or for its others."""
+        resources = [each.name for each in self._kindred.managed_resources] if self._kindred is not None else []
+        return self._explained(self._entries[name], resources if served else (), passes=not served)
+
     def _explained(self, runs: SchedulerPlugins, resources: Collection[str], *, passes: bool) -> ExplainProfile:
         profile = runs.profile
         scope = self._scopes.of(profile.name) if self._scopes is not None and not passes else None

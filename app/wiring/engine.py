@@ -279,21 +279,29 @@ def simulated_schedulers(
 ) -> Schedulers:
     """Return the schedulers that simulations know: those of the scheduler's configuration, else kube-scheduler's own.
 
-    Each scheduler has its own cache, which follows the changes of the mirror. Raises SettingsError.
+    Pods that Kindred does not judge are judged by kube-scheduler's plugins alone. All rules have caches of their own,
+    which follow the changes of the mirror. Raises SettingsError.
     """
     profile = create_profile(settings)
-    found = {DEFAULT_SCHEDULER: (profile, True)}
-    config = _scheduler_config(settings)
     rules = scheduler_profiles(settings, explained_profile(settings, profile))
-    if config is not None and rules is not None:
-        pods = (Pod(uid="", namespace="", name="", scheduler_name=each.name) for each in config.profiles)
-        explained = {pod.scheduler_name: rules.of(pod) for pod in pods}
-        found = {name: (each.profile, each.preempts) for name, each in explained.items()}
-    options = CacheOptions(mode="spec", max_bytes=max_bytes // len(found))
-    return {
-        name: Scheduler(each, EquivalenceCache(mirror, each.plugins, options).evaluation, preempts)
-        for name, (each, preempts) in found.items()
-    }
+    most = max_bytes // (1 if rules is None else 2 * len(rules.names))
+
+    def scheduler(judged: Profile, *, preempts: bool) -> Scheduler:
+        cache = EquivalenceCache(mirror, judged.plugins, CacheOptions(mode="spec", max_bytes=most))
+        return Scheduler(judged, cache.evaluation, preempts)
+
+    if rules is None:
+        return {DEFAULT_SCHEDULER: scheduler(profile, preempts=True)}
+    found: dict[str, Scheduler] = {}
+    for name in rules.names:
+        explained = [rules.of_scheduler(name, served=served) for served in (True, False)]
+        served, other = (scheduler(each.profile, preempts=each.preempts) for each in explained)
+        found[name] = served._replace(of=partial(_of_pod, rules, served, other))
+    return found
+
+
+def _of_pod(rules: SchedulerProfiles, served: Scheduler, other: Scheduler, pod: Pod) -> Scheduler:
+    return served if rules.serves(pod) else other
 
 
 def _watched(kinds: Sequence[Kind]) -> tuple[Kind, ...]:

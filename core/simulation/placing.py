@@ -60,6 +60,8 @@ class Scheduler(NamedTuple):
     evaluate: Callable[[Pod], Evaluation]
     preempts: bool = True
     """Whether pods are preempted for one that fits nowhere."""
+    of: "Callable[[Pod], Scheduler] | None" = None
+    """Returns the scheduler by whose rules a pod of this name is judged. None: by these."""
 
 
 Schedulers: TypeAlias = Mapping[str, Scheduler]
@@ -70,7 +72,8 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 def scheduler_of(schedulers: Schedulers, pod: Pod) -> Scheduler | None:
     """Return the scheduler of a pod. None: its rules are not known."""
-    return schedulers.get(pod.scheduler_name or DEFAULT_SCHEDULER)
+    found = schedulers.get(pod.scheduler_name or DEFAULT_SCHEDULER)
+    return found if found is None or found.of is None else found.of(pod)
 
 
 class Fate(Enum):

@@ -13,10 +13,13 @@ from app.wiring.engine import create_extender, create_profile, followed_kinds, f
 from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Service
+from core.simulation.orders import FIRST, ties
+from core.simulation.placing import Fate, Placing, finished
 from tests.app.asgi import ask
 from tests.app.explain.configured import configured
 from tests.app.questions import NEAR_WEB, ZONE, by_name, mirror_of, scores, shop
 from tests.builders import labelled, make_node, make_pod, term
+from tests.core.decoded import pod_of
 
 ANYWHERE = by_name(make_pod("p"), "a1", "b1", "c1")
 LIKES_WEB = make_pod("p").preferred_affinity(10, NEAR_WEB)
@@ -120,6 +123,32 @@ def test_simulations_preempt_for_the_pods_of_the_profiles_that_do(tmp_path: Path
     file.write_text(yaml.safe_dump(configured({}, profiles=profiles)))
     found = simulated_schedulers(for_simulations(Settings(scheduler_config=file)), ClusterMirror())
     assert {name: each.preempts for name, each in found.items()} == {"default-scheduler": True, "patient": False}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "requests", "managed", "judged"),
+    [
+        ("shop", {}, [], True),
+        ("kube-system", {}, [], False),
+        ("shop", {}, [{"name": "example.com/gpu"}], False),
+        ("shop", {"example.com/gpu": 1}, [{"name": "example.com/gpu"}], True),
+    ],
+)
+def test_simulations_judge_pods_that_kindred_does_not_see_by_kube_scheduler_alone(
+    tmp_path: Path, namespace: str, requests: dict[str, int], managed: list[dict[str, str]], *, judged: bool
+) -> None:
+    """In a full offload kube-scheduler has no plugin that keeps a pod off a node with a taint."""
+    off = {"filter": {"disabled": [{"name": "*"}]}, "score": {"disabled": [{"name": "*"}]}}
+    kindred = {"urlPrefix": "http://kindred:8888", "filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1}
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(yaml.safe_dump(configured({"plugins": off}, extenders=[{**kindred, "managedResources": managed}])))
+    mirror = mirror_of(make_node("n1").taint("a", "b", "NoSchedule").allocatable(pods=9, **{"example.com/gpu": 1}))
+    settings = Settings(scheduler_config=file, bypass_namespaces=("kube-system",))
+    schedulers = simulated_schedulers(for_simulations(settings), mirror)
+    pod = pod_of(make_pod("p").in_namespace(namespace).requests(**requests))
+    with mirror.fork(cache_follows=True) as fork:
+        (found,) = finished(Placing(mirror, fork, schedulers, ties(mirror, FIRST)).place([pod]))
+    assert found.fate is (Fate.UNSCHEDULABLE if judged else Fate.PLACED)
 
 
 def test_the_kinds_that_a_scheduler_configuration_may_need_are_followed_without_reading_it(tmp_path: Path) -> None:

@@ -245,6 +245,13 @@ FAULTS: Final = (
         tests=("core/simulation/test_removal.py",),
     ),
     Fault(
+        id="pods-that-pass-are-judged",
+        breaks="A simulation judges pods of bypassNamespaces by Kindred's rules.",
+        old="    return served if rules.serves(pod) else other\n",
+        new="    return served\n",
+        tests=("app/wiring/test_main.py",),
+    ),
+    Fault(
         id="rollout-that-stands-still-goes-on",
         breaks="An evicted pod of a paused Deployment comes again with the new template.",
         old='member(deployment, "spec").get("paused") is True',
