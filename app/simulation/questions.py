@@ -287,7 +287,7 @@ class CapacityQuestion(Question, frozen=True, kw_only=True):
             return None
         if self.add_node_like not in cluster.mirror.nodes.slots:
             raise QuestionError("addNodeLike", "no such node", self.add_node_like)
-        return NodeLike(self.add_node_like, MAX_ADDED, labels={ZONE: self.in_zone} if self.in_zone else {})
+        return NodeLike(self.add_node_like, MAX_ADDED, self.in_zone)
 
 
 def _pods_on(mirror: ClusterMirror, nodes: Iterable[str]) -> int:

@@ -9,7 +9,7 @@ import msgspec
 from app.explain.pod_names import WORKLOADS
 from app.explain.stored_pod import Json, read_json
 from app.objects.decode import NULL, DecodeError, Metadata, OwnerReference, Unread, Wire, WireObject
-from app.objects.decode_groups import Condition
+from app.objects.decode_groups import Condition, WireCondition
 from app.objects.resources import OF_MANIFESTS
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
@@ -23,6 +23,7 @@ _INDEX_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 _DIGITS: Final = 10
 """Of an int32."""
 _PENDING: Final = "Pending"
+_SYNC_FAILED: Final = "SyncFailed"
 _ALWAYS_ALLOW: Final = "AlwaysAllow"
 _STORED: Final = frozenset({*WORKLOADS, *OF_MANIFESTS, "ResourceQuota"})
 _IN_NAMESPACES: Final = _STORED - {"PriorityClass", "RuntimeClass"}
@@ -78,6 +79,7 @@ class _BudgetSpec(Wire):
 class _BudgetStatus(Wire):
     current_healthy: int | None = None
     desired_healthy: int | None = None
+    conditions: Sequence[WireCondition] | None = None
 
 
 class _Budget(Wire):
@@ -159,6 +161,7 @@ class RawObjects:
         self._budgets[_full_name(budget.metadata or _Metadata())] = BudgetFacts(
             lacks=max(desired - (status.current_healthy or 0), 0),
             wants_any=desired > 0,
+            sync_failed=any(each.reason == _SYNC_FAILED for each in status.conditions or ()),
             always_allows_unhealthy=spec.unhealthy_pod_eviction_policy == _ALWAYS_ALLOW,
         )
 

@@ -11,7 +11,7 @@ from app.explain.explain_request import Manifest, decode_manifest
 from app.explain.made_objects import made_early
 from app.explain.pod_names import PodQuery, pod_query
 from app.explain.stored_pod import Json, elements, member, read_json
-from app.explain.templates import AtHand
+from app.explain.templates import AtHand, pod_templates
 from app.explain.workloads import one_workload, split
 from app.simulation.chosen_nodes import QuestionError
 from app.simulation.comes_again import ClusterFacts
@@ -57,7 +57,12 @@ class Replicas:
         of = f"{kind} {manifest.pod.namespace}/{name}"
         if belongs_to_node(manifest.pod):
             raise QuestionError("manifests", _OF_NODES, of)
-        return self._of(manifest, of, is_set=kind == STATEFUL)
+        found = self._of(manifest, of, is_set=kind == STATEFUL)
+        first, *others = [path for path, _ in pod_templates(workload)] or [""]
+        if not others:
+            return found
+        why = f"the pods of {', '.join(others)}, as those that fit are of {first}"
+        return found._replace(uncertainty="; ".join(filter(None, (why, found.uncertainty))))
 
     def named(self, text: str, namespace: str = "") -> Replica:
         """Return the template of [NAMESPACE/][TYPE/]NAME: a workload, or a pod. Raises QuestionError, DecodeError."""

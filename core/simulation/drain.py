@@ -210,7 +210,7 @@ class _Draining:
 
     def _count(self, pod: Pod, number: int) -> None:
         for budget in covering_budgets(self._basis.mirror, pod) if number else ():
-            self._spare[budget.full_name] += number
+            self._spare[budget.full_name] += 0 if self._basis.facts.of_budget(budget).sync_failed else number
 
     def _why_not(self, pod: Pod, charged: Counter[str]) -> str:
         """Return why the API server refuses an eviction, or the empty text. `charged`: budget -> pods in this round."""

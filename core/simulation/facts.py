@@ -20,6 +20,7 @@ from core.objects.node import ZONE
 from core.objects.pod import NOT_WAITING, Pod, PodClaim
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
 
+_BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 STATEFUL: Final = "StatefulSet"
 """The kind whose pods keep their names."""
 
@@ -53,6 +54,8 @@ class BudgetFacts(msgspec.Struct, frozen=True, gc=False):
     """status.desiredHealthy is more than 0."""
     always_allows_unhealthy: bool = False
     """spec.unhealthyPodEvictionPolicy is AlwaysAllow."""
+    sync_failed: bool = False
+    """The disruption controller cannot count its pods, so it allows no disruption, whatever comes."""
 
 
 class Again(msgspec.Struct, frozen=True, gc=False):
@@ -242,13 +245,13 @@ def _zones(volume: PersistentVolume) -> frozenset[str] | None:
         return frozenset({volume.labels[ZONE]}) if ZONE in volume.labels else None
     found: set[str] = set()
     for term in volume.node_affinity.terms:
-        bound = [each for each in term.requirements if each.operator is Operator.IN and _is_of_zone(each.key)]
+        bound = [each for each in term.requirements if each.operator is Operator.IN and is_of_zone(each.key)]
         if not bound:
             return None
         found |= frozenset(bound[0].values)
     return frozenset(found)
 
 
-def _is_of_zone(key: str) -> bool:
+def is_of_zone(key: str) -> bool:
     """Return whether a label has the zone of a node, of Kubernetes or of a CSI driver."""
-    return key == ZONE or (key.startswith("topology.") and key.endswith("/zone"))
+    return key in (ZONE, _BETA_ZONE) or (key.startswith("topology.") and key.endswith("/zone"))

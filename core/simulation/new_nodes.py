@@ -13,7 +13,7 @@ from core.mirror.fork import Fork
 from core.objects.affinity import FieldRequirement, NodeAffinity, NodeSelector, NodeSelectorTerm
 from core.objects.node import ZONE, Node
 from core.objects.pod import Pod
-from core.simulation.facts import copy_of_pod
+from core.simulation.facts import copy_of_pod, is_of_zone
 from core.simulation.lost_nodes import known
 from core.simulation.moves import Basis
 from core.simulation.orders import FIRST, arrival
@@ -26,12 +26,18 @@ class NodeLike(NamedTuple):
     name: str
     most: int = 1_000
     """How many copies are added at most."""
-    labels: Mapping[str, str] = {}
-    """Labels that the copies have instead, such as another zone."""
+    zone: str = ""
+    """The zone of the copies instead. Empty: that of the node."""
 
     def zone_in(self, mirror: ClusterMirror) -> str:
         """Return the zone of the copies, empty for none."""
-        return self.labels.get(ZONE, known(mirror, self.name).labels.get(ZONE, ""))
+        return self.zone or known(mirror, self.name).labels.get(ZONE, "")
+
+    def labels_instead(self, node: Node) -> Mapping[str, str]:
+        """Return the labels that the copies have instead: CSI drivers have labels of their own with the zone."""
+        old = node.labels.get(ZONE)
+        same = {key: self.zone for key, value in node.labels.items() if is_of_zone(key) and value == old}
+        return {**same, ZONE: self.zone} if self.zone else {}
 
 
 class NewNodes:
@@ -73,7 +79,7 @@ class NewNodes:
         number = 1 + len(self.names)
         while (name := f"{self._like.name}-copy-{number}") in self._mirror.nodes.infos:
             number += 1
-        node = copy_of(self._node, name, self._like.labels)
+        node = copy_of(self._node, name, self._like.labels_instead(self._node))
         return replace(node, taints=tuple(each for each in node.taints if not (is_trouble(each) or is_leaving(each))))
 
 

@@ -437,6 +437,10 @@ def test_the_volumes_whose_data_stays_on_the_node(volume: Object, safe: str, *, 
     assert raw.of_pod(decode_pod(json.dumps(pod).encode())) == PodFacts(local_data=local, node_data=node)
 
 
+def failing(reason: str) -> Object:
+    return {"type": "DisruptionAllowed", "status": "False", "reason": reason}
+
+
 @pytest.mark.parametrize(
     ("spec", "status", "facts"),
     [
@@ -450,6 +454,8 @@ def test_the_volumes_whose_data_stays_on_the_node(volume: Object, safe: str, *, 
             BudgetFacts(wants_any=False, always_allows_unhealthy=True),
         ),
         ({"unhealthyPodEvictionPolicy": "IfHealthyBudget"}, {}, BudgetFacts(wants_any=False)),
+        ({}, {"desiredHealthy": 1, "conditions": [failing("SyncFailed")]}, BudgetFacts(lacks=1, sync_failed=True)),
+        ({}, {"desiredHealthy": 1, "conditions": [failing("InsufficientPods")]}, BudgetFacts(lacks=1)),
     ],
 )
 def test_the_facts_of_budgets(spec: Object, status: Object, facts: BudgetFacts) -> None:

@@ -179,9 +179,9 @@ def test_no_node_is_added_for_a_pod_that_another_one_helps() -> None:
     assert (found.pending_placed, found.added) == (2, ["n1-copy-1", "n1-copy-2"])
 
 
-def test_the_copies_may_have_other_labels_and_a_bound() -> None:
+def test_the_copies_may_have_another_zone_and_a_bound() -> None:
     mirror = mirror_of(node("n1", cpu=1), replica("r").on("n1"))
-    one = more(mirror, [template()], 3, like=NodeLike("n1", most=1, labels={ZONE: "z"}))
+    one = more(mirror, [template()], 3, like=NodeLike("n1", most=1, zone="z"))
     assert (one.placed, one.added, one.added_zone, one.stopped_at) == (1, ["n1-copy-1"], "z", 0)
     taken = mirror_of(node("n1", cpu=1), node("n1-copy-1", cpu=1))
     assert more(taken, [template()], 4, like=NodeLike("n1")).added == ["n1-copy-2", "n1-copy-3"]

@@ -136,6 +136,13 @@ def test_the_successor_of_an_unready_pod_makes_up_for_a_ready_one() -> None:
     }
 
 
+def test_a_budget_that_cannot_be_counted_allows_nothing_whatever_comes() -> None:
+    """In disruption.go, failSafe sets disruptionsAllowed to 0, as for pods whose controller has no scale."""
+    facts = Known({"r0": PodFacts(is_ready=False)}, BudgetFacts(sync_failed=True))
+    found = by_name(drained(with_budgets(budget("web", 0, app="web")), "n1", facts=facts))
+    assert [name for name, each in found.items() if each.blocked] == ["r1", "r2"]
+
+
 def test_a_budget_that_is_whole_again_lets_unready_pods_go() -> None:
     """eviction.go compares status.currentHealthy, which the disruption controller has counted again."""
     facts = Known({"r0": PodFacts(is_ready=False), "s": PodFacts(is_ready=False)}, BudgetFacts(lacks=1))

@@ -252,6 +252,13 @@ FAULTS: Final = (
         tests=("app/wiring/test_main.py",),
     ),
     Fault(
+        id="zone-of-volumes-stays",
+        breaks="An added node in another zone still takes the volumes of the old one.",
+        old="return {**same, ZONE: self.zone} if self.zone else {}",
+        new="return {ZONE: self.zone} if self.zone else {}",
+        tests=("app/commands/what_if/test_capacity.py",),
+    ),
+    Fault(
         id="rollout-that-stands-still-goes-on",
         breaks="An evicted pod of a paused Deployment comes again with the new template.",
         old='member(deployment, "spec").get("paused") is True',

@@ -88,6 +88,30 @@ def test_nodes_like_another_are_added_for_what_does_not_fit(tmp_path: Path) -> N
     assert "3 nodes like n1 in zone a are needed." in text
 
 
+def test_an_added_node_is_in_its_zone_by_every_label_of_a_zone(tmp_path: Path) -> None:
+    """Volumes are bound to the zone by the label of their CSI driver, which the cloud sets as the other one."""
+    driver, beta = "topology.ebs.csi.aws.com/zone", "failure-domain.beta.kubernetes.io/zone"
+    labelled = node("n1").label(driver, "a").label(beta, "a").label("topology.example.com/zone", "other")
+    nodes = [labelled, node("n2", "b", cpu="1")]
+    path = dump(tmp_path, *nodes, deployment(cpu="3", nodeSelector={driver: "z", beta: "z"}))
+    words = "capacity", "deploy/web", "--replicas", "1", "--snapshot", path, "--add-node-like"
+    assert response(*words, "n1", "--in-zone", "z")[1]["capacity"]["added"] == ["n1-copy-1"]
+    for selector in ({driver: "a"}, {"topology.example.com/zone": "z"}):
+        path = dump(tmp_path, *nodes, replica("web-1a-x", "n1"), deployment(cpu="4", nodeSelector=selector))
+        assert response(*words, "n1", "--in-zone", "z")[1]["capacity"]["added"] == []
+
+
+def test_that_a_workload_has_other_pods_too_is_said(tmp_path: Path) -> None:
+    jobs = [{"name": name, "template": {"spec": deployment()["spec"]}} for name in ("driver", "worker")]
+    job_set = {**deployment("train"), "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}
+    path = manifest(tmp_path, {**job_set, "spec": {"replicatedJobs": jobs}})
+    text = " ".join(kindred("capacity", "-f", path, "--snapshot", dump(tmp_path, *NODES)).stdout.split())
+    assert (
+        "1 pod of JobSet shop/train: not judged: the pods of spec.replicatedJobs[1].template.spec.template, as those"
+        " that fit are of spec.replicatedJobs[0].template.spec.template." in text
+    )
+
+
 def test_nodes_for_the_pending_pods_alone(tmp_path: Path) -> None:
     waits = [make_pod(f"waits-{each}").in_namespace("shop").requests(cpu="4").phase("Pending") for each in range(4)]
     path = dump(tmp_path, *NODES, *waits)
