@@ -300,7 +300,8 @@ def _pod_events_of(lines: Sequence[bytes], state: ResourceState) -> Sequence[Pod
         return ()  # a bookmark is among them, or a line that has to be named
     if len(events) != len(lines):
         return ()  # one is empty, or goes on in the next line, which is no event
-    state.events.update([event.type for event in events])
+    for event in events:  # mostly one: `update` takes four times as long for it
+        state.events[event.type] += 1
     state.read_objects += len(events)
     state.read_bytes += len(text)
     return events

@@ -365,7 +365,7 @@ def _best_of_groups(groups: Groups, scoring: _Scoring) -> IntpArray | None:
     totals = groups.tops.take(among)
     for (each, state), traits in zip(scoring, groups.traits, strict=True):
         totals += each.weight * each.plugin.normalize(state.scores(traits, groups.nodes).take(among))
-    return groups.best(among[totals == np.maximum.reduce(totals)])
+    return groups.best(among[totals == totals.item(totals.argmax())])  # a reduction takes ten times as long as argmax
 
 
 def _put(array: NDArray[Any], positions: Sequence[int], values: Iterable[object]) -> None:

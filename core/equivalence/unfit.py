@@ -104,7 +104,7 @@ class Unfit(msgspec.Struct, gc=False):
     judging: Sequence[Judge] = ()
     """The filters up to the last of these places, in order."""
     rejecting: Sequence[AnyFilter] = ()
-    """The later ones whose PreFilter may reject all nodes after a change of counters."""
+    """The later ones whose PreFilter may reject all nodes after a change of counters, by anything but a pod."""
 
     @property
     def nbytes(self) -> int:
@@ -124,13 +124,18 @@ class Unfit(msgspec.Struct, gc=False):
             return 0
         if not len(self.first) or validities.all_at > at:
             return None
-        concerned = [each for each in self.judging if each.validity.last_at > at or each.validity.reads_counters]
-        again = self._again(concerned, mirror, pod, batch, validities.slots_since(at)) if concerned else _NOTHING
-        if again is None or _is_rejected(self.rejecting, mirror, pod):
+        if validities.others_at > at and _is_rejected(self.rejecting, mirror, pod):
             return None
-        self._take(again)
+        concerned = [each for each in self.judging if each.validity.last_at > at or each.validity.reads_counters]
+        cells = 0
+        if concerned:
+            again = self._again(concerned, mirror, pod, batch, validities.slots_since(at))
+            if again is None:
+                return None
+            self._take(again)
+            cells = again.cells
         self.at = validities.now
-        return again.cells
+        return cells
 
     def _again(
         self,
@@ -177,9 +182,6 @@ class Unfit(msgspec.Struct, gc=False):
         self.verdicts = Verdicts(codes, tuple(statuses))
         if _present(before) == _present(self.verdicts):
             self.verdicts.text, self.verdicts.stored = before.text, before.stored
-
-
-_NOTHING: Final = _Again()
 
 
 def _present(verdicts: Verdicts) -> Collection[Status]:

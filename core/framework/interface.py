@@ -137,7 +137,7 @@ class Plugin:
     needs_pre: Collection[str] = ()
     """Those of filter and score that fail if it did not run at preFilter or preScore. Others do not."""
     pre_filter_rejects: bool = False
-    """Whether its PreFilter may reject a pod for all nodes, even if its Filter is off."""
+    """Whether its PreFilter may reject a pod for all nodes, even if its Filter is off. Other pods are no reason."""
     costly_pre: bool = False
     """Whether it visits all pods at preFilter or preScore, which run even if nothing comes after them."""
     arguments: type[Args] | None = None

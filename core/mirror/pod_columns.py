@@ -274,7 +274,7 @@ class PodColumns:
             self.pods[row] = pod
         else:
             row = len(self.pods)
-            self.pods.extend([pod])
+            self.pods.append(pod)
             self._grow()
         self.term_set_of_row[row] = term_set
         self.least_priority = min(self.least_priority, pod.priority)

@@ -17,7 +17,7 @@ from core.objects.pod import Pod
 
 NAME: Final = "InterPodAffinity"
 
-FEW: Final = 3
+_FEW: Final = 3
 """Up to this number of nodes, sums are of numbers: an array of all domains takes 4 us."""
 
 
@@ -64,7 +64,7 @@ class DomainSums:
 
     def per_node(self, batch: NodeBatch) -> Int64Array:
         """Return for each node of the batch the sum of its domains' counts over the keys."""
-        if len(batch.slots) <= FEW and not batch.unmirrored:
+        if len(batch.slots) <= _FEW and not batch.unmirrored:
             return np.array([*map(self.at, batch.slots.tolist())], np.int64)
         total: Int64Array | None = None
         for column in self._by_column:
@@ -194,7 +194,7 @@ class PreFilterState:
 
     def judge(self, batch: NodeBatch) -> Verdicts:
         """Return the verdict on each node."""
-        if len(batch.slots) <= FEW and not batch.unmirrored:
+        if len(batch.slots) <= _FEW and not batch.unmirrored:
             return Verdicts(np.array([*map(self._code_on, batch.slots.tolist())], np.uint8), _STATUSES)
         codes = np.zeros(len(batch), np.uint8)
         if not self.existing_anti_affinity.empty:

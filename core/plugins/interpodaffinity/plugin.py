@@ -22,10 +22,12 @@ from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.explaining import ExplainedAffinity, counted_terms
-from core.plugins.interpodaffinity.filtering import FEW, NAME, DomainSums, PreFilterState
+from core.plugins.interpodaffinity.filtering import NAME, DomainSums, PreFilterState
 
 _FEW_COUNTERS: Final = 16
 """Of states that are kept beside a class."""
+_FEW_SCORES: Final = 12
+"""Up to this number, scores are normalised one by one: six take a third of the time of an array."""
 
 # The score side (scoring.go): preferences of the incoming pod, and of existing pods that select it.
 
@@ -167,9 +169,9 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Normalise the raw scores to 0..100, truncated like Go's int64(). Equal scores all become 0."""
-        if len(raw) <= FEW:
+        if len(raw) <= _FEW_SCORES:
             return np.array(_normalized(raw.tolist()), np.int64)
-        lowest, highest = int(np.minimum.reduce(raw)), int(np.maximum.reduce(raw))
+        lowest, highest = raw.item(raw.argmin()), raw.item(raw.argmax())  # not `min`: a reduction takes 2 us of few
         if lowest == highest:
             return np.zeros_like(raw)
 

@@ -125,7 +125,8 @@ class PreFilterState:
         if self._left is not NOTHING_LEFT or len(self._requested) > MAX_REPORTED:
             return None
         allocatable, requested = self._columns.allocatable, self._columns.requested
-        reasons, code = list[str](), Code.UNSCHEDULABLE
+        reasons: list[str] = []  # `list[str]()` takes 0.6 us
+        code = Code.UNSCHEDULABLE
         for number, (resource, amount) in enumerate((_ONE_POD, *self._requested)):
             offered = allocatable.on(resource, slot)
             free = offered - requested.on(resource, slot)

@@ -134,7 +134,7 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Invert the raw scores of the requested nodes, and normalise them to 0..100. Without counted pods: all 100."""
-        lowest = int(np.minimum.reduce(raw)) if len(raw) else NOT_SCORED
+        lowest = raw.item(raw.argmin()) if len(raw) else NOT_SCORED
         if lowest > NOT_SCORED:
             return turned(raw, lowest)
         scored = raw != NOT_SCORED

@@ -216,14 +216,14 @@ def _worth(constraint: SpreadConstraint, trait: Int64Array, weight: float, pods:
     if pods is not None:
         worth[ABSENT] = 0.0
         return worth.take(trait)
-    if np.minimum.reduce(trait, initial=0) < 0:
+    if len(trait) and trait.item(trait.argmin()) < 0:
         worth[trait == ABSENT] = 0.0
     return worth
 
 
 def turned(raw: Int64Array, lowest: int) -> Int64Array:
     """Invert and normalise the raw scores of nodes that are all scored. `lowest` is the lowest of them."""
-    highest = int(np.maximum.reduce(raw))
+    highest = raw.item(raw.argmax())
     if highest <= 0:
         return np.full_like(raw, MAX_NODE_SCORE)
     return mapped(raw, lowest, highest, lambda scores: MAX_NODE_SCORE * (highest + lowest - scores) // highest)

@@ -330,7 +330,7 @@ FAULTS: Final = (
     ),
     Fault(
         id="a-refusal-kept-though-a-pre-filter-rejects-all",
-        breaks="A claim that another pod uses now is no reason for a class that fitted nowhere before.",
+        breaks="Devices that another claim has now are no reason for a class that fitted nowhere before.",
         old="    for plugin in filters:  # a generator takes as long as the PreFilter",
         new="    for plugin in ():",
         tests=("test_unfit.py",),
