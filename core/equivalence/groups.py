@@ -148,8 +148,9 @@ def _amended(best: IntpArray, position: int, *, is_best: bool) -> IntpArray:
     was_best = place < len(best) and best.item(place) == position
     if was_best is is_best:
         return best
-    come: Sequence[int] = (position,) if is_best else ()
-    return np.concatenate((best[:place], np.array(come, np.intp), best[place + was_best :]))
+    if was_best:
+        return np.concatenate((best[:place], best[place + 1 :]))
+    return np.concatenate((best[:place], np.array([position], np.intp), best[place:]))
 
 
 def _numbered(numbers: Int64Array) -> tuple[Int64Array, int]:

@@ -111,7 +111,9 @@ class Validities:
         changes = self.now - as_of
         if changes > len(self._slots):
             return None
-        return {slot for slot in islice(reversed(self._slots), changes) if slot != NO_SLOT}
+        found = {*islice(reversed(self._slots), changes)}
+        found.discard(NO_SLOT)
+        return found
 
 
 def operation_of(before: object | None, after: object | None) -> Operation:

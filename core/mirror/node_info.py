@@ -332,7 +332,7 @@ class NodeBatch:
         """Return the positions of the nodes with these slots, in order."""
         if self.slots is not self._table.all_slots():
             return np.isin(self.slots, [*slots]).nonzero()[0].tolist()
-        found = {self._table.all_positions.item(slot) for slot in slots}
+        found = {*map(self._table.all_positions.item, slots)}
         found.discard(NO_SLOT)
         return sorted(found)
 
