@@ -131,11 +131,11 @@ def test_the_leader_goes_and_bindings_of_its_decisions_are_under_way(
         with load.created(mode.scheduler_name) as number:
             wait_until(lambda: decisions(first).get("assumed", 0) >= number // 4, PATIENCE, "a quarter decided")
             under_way = int(first.samples()["kindred_mirror_assumed_pods"])
-            asked = datetime.now(UTC)
+            begun = datetime.now(UTC)
             ends(first)
             holder, written = cluster.lease()
             wait_until(second.is_ready, PATIENCE, "the other replica leads")
-            gap = (datetime.now(UTC) - (written if ends is killed else asked)).total_seconds()
+            gap = (datetime.now(UTC) - (written if ends is killed else begun)).total_seconds()
         load.wait_until_all_are_bound()
         most_ready = service.most_ready
     note(f"{ends.__name__} with {under_way} bindings under way, ready after {gap:.1f} s; {decisions(second)}")

@@ -54,12 +54,12 @@ CLAIM: dict[str, Any] = {"kind": "PersistentVolumeClaim", "metadata": {"name": "
 NAMED = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
 
 
-@pytest.mark.parametrize(("mode", "kept"), [(None, 0), ("Immediate", 0), ("WaitForFirstConsumer", 1)])
-def test_a_class_of_the_file_binds_at_once_by_default(mode: str | None, kept: int) -> None:
+@pytest.mark.parametrize(("mode", "unbound"), [(None, 0), ("Immediate", 0), ("WaitForFirstConsumer", 1)])
+def test_a_class_of_the_file_binds_at_once_by_default(mode: str | None, unbound: int) -> None:
     """Source: pkg/apis/storage/v1/defaults.go (SetDefaults_StorageClass)."""
     of = {"kind": "StorageClass", "metadata": {"name": "x"}, "provisioner": "x.csi", "volumeBindingMode": mode}
     found = of_file(of, {**CLAIM, "spec": {"storageClassName": "x"}}, volumes=NAMED)
-    assert len(found.pod.volumes) == kept
+    assert len(found.pod.volumes) == unbound
     (made,) = [each for each in found.made if isinstance(each, StorageClass)]
     assert made.volume_binding_mode == (mode or "Immediate")
 
@@ -131,7 +131,7 @@ FOR_DATA: dict[str, Any] = {"claimRef": {"namespace": "default", "name": "data"}
 
 
 @pytest.mark.parametrize(
-    ("asked", "volumes", "bound"),
+    ("requested", "volumes", "bound"),
     [
         (claim(), [local("b"), local("a"), local("big", "9Gi"), local("small", "1Gi")], "a"),
         (claim(), [local("a", accessModes=["ReadWriteOnce", "ReadWriteMany"]), local("big", "9Gi")], "big"),
@@ -162,10 +162,10 @@ FOR_DATA: dict[str, Any] = {"claimRef": {"namespace": "default", "name": "data"}
     ],
 )
 def test_a_new_claim_is_bound_to_a_volume_that_is_there_before_the_pod_is_tried(
-    asked: dict[str, Any], volumes: list[dict[str, Any]], bound: str
+    requested: dict[str, Any], volumes: list[dict[str, Any]], bound: str
 ) -> None:
     """Source: persistentvolume/pv_controller.go (syncUnboundClaim). `manual` is a class that does not exist."""
-    (made,) = claims_of(of_file(asked, *volumes, volumes=NAMED))
+    (made,) = claims_of(of_file(requested, *volumes, volumes=NAMED))
     assert (made.volume if made.bind_completed else "") == bound
 
 
@@ -183,8 +183,8 @@ def test_two_new_claims_get_two_volumes_and_one_of_the_cluster_is_free_but_for_i
         volume = PersistentVolume(name=name, claim=of, storage_class="manual", capacity=2**33, phase="Available")
         hand.mirror.apply(ClusterEvent("Add", volume))
     hand.mirror.apply(ClusterEvent("Add", PersistentVolumeClaim(namespace="default", name="stored")))
-    asked = [{**claim(accessModes=[]), "metadata": {"name": name}} for name in ("x", "y")]
-    items = [pod(volumes=NAMED), *asked, local("c", "9Gi")]
+    requested = [{**claim(accessModes=[]), "metadata": {"name": name}} for name in ("x", "y")]
+    items = [pod(volumes=NAMED), *requested, local("c", "9Gi")]
     found = decode_manifest(json.dumps({"kind": "List", "items": items}).encode(), hand)
     assert [(each.name, each.volume) for each in claims_of(found)] == [("x", "b"), ("y", "c")]
     assert "claim x of class manual, bound to PersistentVolume b" in found.notes.done
