@@ -102,5 +102,6 @@ def _request(request: Json, *, is_flat: bool) -> Json:
 
 
 def _counted(request: Json) -> Json:
-    mode = request.get("allocationMode")
-    return {"count": 1, **request} if mode is None or mode == EXACT_COUNT else request
+    mode = request.get("allocationMode") or EXACT_COUNT
+    counted = {"count": request.get("count") or 1} if mode == EXACT_COUNT else {}
+    return {**request, "allocationMode": mode, **counted}

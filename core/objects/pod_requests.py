@@ -128,9 +128,15 @@ def extended_requests(pod: PodResources) -> tuple[ExtendedRequests, ...]:
 
 
 def _whole(amount: int) -> int | None:
-    """Return an exact amount in whole units, as Quantity.AsInt64, which fails for a fraction."""
+    """Return an exact amount in whole units, as Quantity.AsInt64: None for a fraction, and for more than 18 digits.
+
+    An API server writes thousands as a suffix, so that they are no digits.
+    """
     whole, fraction = divmod(amount, _NANOS)
-    return None if fraction or abs(whole) > MAX_INT64 else whole
+    digits = abs(whole)
+    while digits and not digits % 1000:
+        digits //= 1000
+    return None if fraction or abs(whole) > MAX_INT64 or digits >= 10**18 else whole
 
 
 def may_be_devices(resource: str) -> bool:

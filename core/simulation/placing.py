@@ -256,7 +256,7 @@ class Placing:
 
     def _placed(self, pod: Pod, *, repeats: bool, more: bool) -> Found:
         scheduler = scheduler_of(self._schedulers, pod)
-        why = why_unknown(pod, scheduler)
+        why = why_unknown(self._mirror, pod, scheduler, self.nodes())
         if scheduler is None or why:
             return Outcome(pod, Fate.UNKNOWN, why=why)
         if pod.waiting.gates:
@@ -338,13 +338,15 @@ def is_spread(pod: Pod, profile: Profile) -> bool:
     return profile.spreads_all
 
 
-def why_unknown(pod: Pod, scheduler: Scheduler | None) -> str:
-    """Return why it cannot be said where a pod goes, by its scheduler. Empty if it can."""
+def why_unknown(mirror: ClusterMirror, pod: Pod, scheduler: Scheduler | None, nodes: NodeBatch) -> str:
+    """Return why it cannot be said on which of the nodes a pod goes, by its scheduler. Empty if it can."""
     if scheduler is None:
         return f"its scheduler {pod.scheduler_name or DEFAULT_SCHEDULER} has no known profile"
     if pod.in_scheduling_group:
         return "kube-scheduler places it with the other pods of its group"
-    return "it claims devices" if pod.claims_resources else ""
+    filters = scheduler.profile.filters if pod.demand.extended_requests else ()
+    claims = pod.claims_resources or any(each.left_to_devices(mirror, pod, nodes) for each in filters)
+    return "it claims devices" if claims else ""
 
 
 def reasons_of(verdicts: Verdicts) -> Mapping[str, int]:

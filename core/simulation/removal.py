@@ -169,7 +169,9 @@ class _Each:
     def _takes_room_alone(self, pod: Pod) -> bool:
         """Return whether pods that are placed elsewhere can take no node from this one but their own."""
         affinity, scheduler = pod.affinity, scheduler_of(self._basis.schedulers, pod)
-        if scheduler is None or why_unknown(pod, scheduler) or pod.volumes or is_spread(pod, scheduler.profile):
+        if scheduler is None or pod.volumes or is_spread(pod, scheduler.profile):
+            return False
+        if why_unknown(self._mirror, pod, scheduler, self._mirror.all_nodes()):
             return False
         if any(term.topology_key != HOSTNAME for term in affinity.required_anti_affinity):
             return False

@@ -150,6 +150,11 @@ def test_a_locked_gate_can_only_be_given_as_it_is_locked() -> None:
         rules_of(_1_37, {"NodeDeclaredFeatures": False})
 
 
+def test_the_gates_of_taints_of_devices_are_not_locked_before_1_38() -> None:
+    off = {"DRADeviceTaints": False, "DRADeviceTaintRules": False}
+    assert {name: rules_of(_1_37, off).gates[name] for name in off} == off
+
+
 def test_equal_rules_are_equal_whatever_they_were_made_from() -> None:
     assert rules_of(_1_37, {"StorageCapacityScoring": True}) == rules_of(_1_37)
     assert rules_of(_1_37) != rules_of(_1_36)

@@ -117,7 +117,7 @@ class Search:
         self.results: list[list[Result]] = [[] for _ in claims]
 
     def run(self) -> bool:
-        """Return whether all claims can be allocated. Raises the errors of this module."""
+        """Return whether all claims can be allocated. Raises the errors of this module, and PoolError."""
         for at, claim in enumerate(self._claims):
             self._demands.append(self._demands_of(at, claim))
             self._constraints.append([self._constraint(claim, number) for number in range(len(claim.constraints))])

@@ -65,11 +65,13 @@ def _consumed(requested: int | None, capacity: Capacity, name: str, *, fixed: bo
 def _rounded_up(requested: int, allowed: ValidRange, lowest: int, name: str, *, fixed: bool) -> int:
     if requested < lowest:
         return lowest
-    step = 0 if allowed.step is None else units(allowed.step)
-    if not step:  # upstream divides by a step below one half, and panics
+    if allowed.step is None:
         return requested
     if fixed and requested > MAX_INT64 * _NANOS:
         raise CapacityError(_unrepresentable(name))
+    step = units(allowed.step)
+    if not step:  # upstream divides by a step of 0, and panics
+        return requested
     base = units(lowest)
     rounded = base + step * -((base - units(requested)) // step)
     if fixed and base >= 0 and rounded > MAX_INT64:

@@ -25,7 +25,7 @@ OF_ANY: Final = {name: f"{_IS_TEXT} ? a.{name}(b) : {OF_LISTS[name]}" for name i
 SUM: Final = "a.exists(kindred_v, kindred_v)"
 """A loop over a list, which becomes its sum."""
 COMPARE: Final = "a > b ? 1 : (a == b ? 0 : -1)"
-IN_MAP: Final = "type(a) == type([]) || type(a) == type({}) ? false : a in b"
+IN_MAP: Final = "type(a) == type([]) || type(a) == type({}) ? b.size() < 0 : a in b"
 """A list or a map is no key: false in cel-go, an error in cel-cpp."""
 INCLUDES: Final = "type(a) == type([]) ? b in a : a == b"
 FIND: Final = 'regex.extract(a, b).orValue("")'

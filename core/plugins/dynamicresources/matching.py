@@ -21,7 +21,7 @@ _MAX_KNOWN: Final = 50_000
 """Outcomes of one selector that are kept."""
 _USUAL_LENGTH: Final = 256
 """Characters of an expression whose evaluation counts as one."""
-_QUOTED: Final = r"""(?:"([^"\\]*)"|'([^'\\]*)')"""
+_QUOTED: Final = r"""(?:"([\w./-]*)"|'([\w./-]*)')"""  # a name only: a longer text may have whole expressions in it
 _access: Final = re.compile(
     rf"\bdevice\.(attributes|capacity)\[\s*{_QUOTED}\s*\]\s*"
     rf"(?:\.\s*\??\s*([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()|\[\s*\??\s*{_QUOTED}\s*\])"
@@ -38,7 +38,12 @@ class Reads(NamedTuple):
 
 
 def reads_of(expression: str) -> Reads | None:
-    """Return what an expression reads of a device. None: it may read anything."""
+    """Return what an expression reads of a device. None: it may read anything.
+
+    In one with a comment, what looks like a name or a call may be none.
+    """
+    if "//" in expression:
+        return None
     attributes: set[str] = set()
     capacities: set[str] = set()
     for found in _access.finditer(expression):

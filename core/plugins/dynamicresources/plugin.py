@@ -235,7 +235,7 @@ class Claims:
             found = search.run()
         except UndecidedError as error:
             return self._undecided(node, str(error))
-        except AllocationError as error:
+        except (AllocationError, PoolError) as error:
             return Outcome(Status(Code.ERROR, (str(error),)))
         except OnThisNodeError as error:
             return Outcome(Status(_REJECTED, (str(error),)))

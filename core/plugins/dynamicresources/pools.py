@@ -308,8 +308,8 @@ class _Matcher:
         self._node = node
         self._known: dict[object, bool] = {}
 
-    def matches(self, choice: NodeChoice, what: str) -> bool:
-        """Return whether the node is chosen. Raises PoolError for an invalid selector."""
+    def matches(self, choice: NodeChoice, what: str = "") -> bool:
+        """Return whether the node is chosen. Raises PoolError for an invalid selector, of what."""
         if choice.node_name:
             return choice.node_name == self._node.name
         if choice.all_nodes or choice.selector is None:
@@ -317,7 +317,8 @@ class _Matcher:
         known = self._known.get(choice.selector)
         if known is None:
             if error := choice.selector.parse_error:
-                raise PoolError(f"failed to perform node selection for {what}: failed to parse node selector: {error}")
+                of = f"failed to perform node selection for {what}: " if what else ""
+                raise PoolError(f"{of}failed to parse node selector: {error}")
             known = self._known[choice.selector] = choice.selector.matches(self._node.labels, self._node.name)
         return known
 
@@ -328,7 +329,7 @@ def _has_device_for(each: ResourceSlice, matcher: _Matcher) -> bool:
 
 def is_chosen(choice: NodeChoice, node: Node) -> bool:
     """Return whether a device is for a node. Raises PoolError for an invalid selector."""
-    return _Matcher(node).matches(choice, "a device")
+    return _Matcher(node).matches(choice)
 
 
 def _add(pools: dict[PoolID, list[ResourceSlice]], each: ResourceSlice) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.explaining.decision import Decision
-from core.objects.devices import ALL, DeviceID, ResourceClaim
+from core.objects.devices import ALL, DeviceID, NodeChoice, ResourceClaim
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import KEEP_PODS_OFF, Taint
@@ -175,7 +175,7 @@ class Survey:
         if node is None:
             return False
         search = Search(left, pools, [inventory.usage_of(pool) for pool in pools], node, self.claims.gates)
-        with suppress(AllocationError, OnThisNodeError, UndecidedError):
+        with suppress(AllocationError, OnThisNodeError, PoolError, UndecidedError):
             return search.run()
         return False
 
@@ -213,7 +213,7 @@ class Survey:
                 break
             if not self._matches(device, need):
                 continue
-            if device.nodes is not None and (node is None or not is_chosen(device.nodes, node)):
+            if device.nodes is not None and (node is None or not _is_for(device.nodes, node)):
                 continue
             in_use = dict(shares.get(position) or ())
             is_counted_out = position not in shares and any(available.get(key, 0) < of for key, of in device.counters)
@@ -270,3 +270,10 @@ def untolerated(device: PoolDevice, need: Need) -> Sequence[Taint]:
         for taint in device.taints
         if taint.effect in KEEP_PODS_OFF and not any(each.tolerates(taint) for each in need.request.tolerations)
     ]
+
+
+def _is_for(choice: NodeChoice, node: Node) -> bool:
+    """Return whether a device is for a node. One whose nodes cannot be read is for none."""
+    with suppress(PoolError):
+        return is_chosen(choice, node)
+    return False

@@ -92,6 +92,8 @@ def test_a_claim_and_a_class_of_the_file_count_as_they_would_be_stored() -> None
     ("given", "version", "counts"),
     [
         pytest.param(exactly(), V1, [1], id="one"),
+        pytest.param(exactly(count=0), V1, [1], id="zero"),
+        pytest.param(exactly(count=None, allocationMode=""), V1, [1], id="null"),
         pytest.param(exactly(allocationMode="All"), V1, [0], id="all"),
         pytest.param({"name": "r", "deviceClassName": "gpu"}, V1BETA1, [1], id="v1beta1"),
         pytest.param(

@@ -12,11 +12,13 @@ from core.framework.evaluation import FreshEvaluation
 from core.mirror.fork import Fork, ForkError
 from core.mirror.work import WorkLimitError
 from core.objects.affinity import NodeSelector, NodeSelectorTerm
-from core.objects.kinds import ControllerRef
+from core.objects.kinds import ControllerRef, DeviceClass
 from core.objects.labels import Operator, Requirement
 from core.objects.pod import Pod, PodClaim, PodResourceClaim, Taint
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from core.profile import full_profile
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from core.simulation.facts import (
     OF_NODE,
     REPLACED,
@@ -111,6 +113,19 @@ def test_what_no_scheduler_is_known_for_or_none_tries_is_left_alone() -> None:
     together = "kube-scheduler places it with the other pods of its group"
     whys = ["its scheduler other has no known profile", "", "it claims devices", together, ""]
     assert [each.why for each in outcomes] == whys
+
+
+def test_a_pod_whose_resource_is_left_to_devices_is_not_judged() -> None:
+    """NodeResourcesFit checks no amount on n1, so that any number of such pods would fit there."""
+    with_plugin = node("n2").allocatable(cpu=2, memory="8Gi", pods=20, **{"x.io/gpu": 1})
+    pods = [make_pod(name).requests(cpu="100m", **{"x.io/gpu": 1}) for name in ("a", "b")]
+    mirror = mirror_of(node("n1"), with_plugin)
+    mirror.change_rules(rules_of(Release(1, 37)))
+    assert nodes_of(placed(mirror, *pods)) == ["n2", "unschedulable"]
+    mirror.apply(ClusterEvent("Add", DeviceClass(name="gpu", extended_resource="x.io/gpu")))
+    outcomes = placed(mirror, *pods, make_pod("other"))
+    assert nodes_of(outcomes) == ["unknown", "unknown", "n1"]
+    assert outcomes[0].why == "it claims devices"
 
 
 def test_a_pod_that_takes_too_much_work_is_not_judged() -> None:

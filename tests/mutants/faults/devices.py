@@ -65,6 +65,20 @@ FAULTS: Final = (
         tests=_RANKING,
     ),
     Fault(
+        id="selector-with-a-comment-read-as-one-without",
+        breaks="What stands behind a comment hides an attribute that a selector reads.",
+        old='    if "//" in expression:\n        return None\n',
+        new="",
+        tests=("test_matching.py",),
+    ),
+    Fault(
+        id="simulation-places-pods-of-device-classes",
+        breaks="A what-if places pods whose devices nobody has checked.",
+        old="pod.claims_resources or any(each.left_to_devices(mirror, pod, nodes) for each in filters)",
+        new="pod.claims_resources",
+        tests=("test_placing.py",),
+    ),
+    Fault(
         id="devices-not-counted-in-scores-by-resources",
         breaks="A node is scored as if it had no devices of an extended resource.",
         old="counted = (allocatable == 0) & (devices > 0)",
@@ -151,9 +165,9 @@ FAULTS: Final = (
         id="long-search-refuses-the-node",
         breaks="A search that is too long refuses the node, although devices may be free.",
         old="        except UndecidedError as error:\n            return self._undecided(node, str(error))\n"
-        "        except AllocationError",
+        "        except (AllocationError",
         new="        except UndecidedError as error:\n            return Outcome(CANNOT_ALLOCATE)\n"
-        "        except AllocationError",
+        "        except (AllocationError",
         tests=_ALLOCATOR,
     ),
     Fault(

@@ -317,6 +317,26 @@ def test_an_alternative_of_an_unknown_class_beside_an_exact_request_is_refused()
     assert plugin["prefilter_reasons"] == ["request r/a: device class gone does not exist"]
 
 
+@pytest.mark.parametrize("mode", [{"count": 2}, {"allocationMode": "All"}], ids=["count", "all"])
+def test_a_device_whose_nodes_cannot_be_read_is_an_error_if_it_is_reached(mode: V1) -> None:
+    odd = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["x"]}]}]}
+    devices = [device("g0", allNodes=True), device("g1", nodeSelector=odd)]
+    slices = [slice_of("s", devices, perDeviceNodeSelection=True)]
+    assert verdict(world(slices, [claim([request()])])) == "g0"
+    assert verdict(world(slices, [claim([request(**mode)])])).startswith("Error: failed to parse node selector: ")
+
+
+@pytest.mark.parametrize(("amount", "expected"), [("9223372036854775807", ""), ("9E", "Error"), ("2", "g0 g1")])
+def test_an_extended_resource_of_more_than_18_digits_asks_for_no_device(amount: str, expected: str) -> None:
+    """As upstream, which takes the amount for none that an int64 holds."""
+    pod = {
+        "metadata": {"name": "p", "namespace": "default", "uid": "u"},
+        "spec": {"containers": [{"name": "a", "resources": {"requests": {"x.io/gpu": amount}}}]},
+    }
+    classes = [{"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "x.io/gpu"}}]
+    assert verdict(world(TWO, [], pod=pod, deviceclasses=classes)).partition(":")[0] == expected
+
+
 def test_long_selectors_are_not_compiled_all_at_once() -> None:
     long = [" && ".join(f"{at} != {-1 - of}" for of in range(600)) for at in range(4)]
     requests = [request(f"r{at}", selectors=[{"cel": {"expression": each}}]) for at, each in enumerate(long)]

@@ -428,3 +428,14 @@ def test_no_change_is_offered_after_which_a_selector_would_have_to_be_evaluated_
     waiting = decided(world([local(0, *TWO)], [asking, other], pods=[user("one", "n0", "x")]))
     assert not len(waiting.fitting)
     assert [*find_remedies(waiting, MANY)] == []  # without the check: add a node like n0
+
+
+def test_a_device_whose_nodes_cannot_be_read_is_for_none() -> None:
+    odd = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["x"]}]}]}
+    devices = [device("g0", allNodes=True), device("g1", nodeSelector=odd)]
+    slices = [slice_of("s", devices, perDeviceNodeSelection=True)]
+    case = world(slices, [claim([request(count=2)])])
+    assert stated(case) == [
+        "claim default/c, request r: needs 2 devices of DeviceClass gpu; 1 device of 1 node matches: 1 free"
+    ]
+    assert helped(case) == ["make claim default/c again with count 1 instead of 2 in request r (then it fits on n0)"]

@@ -34,6 +34,19 @@ def test_a_selector_of_a_whole_domain_reads_all(expression: str) -> None:
     assert reads_of(expression) is None
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f"{GPU}.all//\n(name, name != 'index')",
+        f"true || // {GPU}.\n{GPU}['nu' + 'ma'] == 1",
+        f'"device.attributes[\'" + string({GPU}.numa) + "\'].b" == "device.attributes[\'1\'].b"',
+    ],
+    ids=["call-behind-a-comment", "device-behind-a-comment", "expression-in-a-text"],
+)
+def test_what_only_looks_like_a_name_hides_nothing_that_is_read(expression: str) -> None:
+    assert reads_of(expression) is None
+
+
 def test_an_error_is_kept_without_the_frames_that_it_was_raised_in() -> None:
     """They take 3 KB each, and 50,000 errors of one selector are kept."""
     mirror = mirror_of_case(world([slice_of("s", [device("g0")])], []))

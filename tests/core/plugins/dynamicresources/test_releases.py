@@ -164,3 +164,10 @@ def test_before_137_an_amount_that_is_rounded_up_overflows(release: str, expecte
     shareable = [slice_of("s", [device("g0", capacity=capacity, allowMultipleAllocations=True)])]
     need = [claim([request(capacity={"requests": {"memory": str(2**63 - 1)}})])]
     assert verdict(world(shareable, need, release=release)).endswith(expected)
+
+
+def test_an_amount_beyond_an_int64_is_an_error_whatever_the_step_is() -> None:
+    policy = {"validRange": {"min": "0", "step": "10E"}, "default": "0"}
+    devices = [device("g0", capacity={"memory": {"value": "8", "requestPolicy": policy}})]
+    need = [claim([request(capacity={"requests": {"memory": "1e30"}})])]
+    assert verdict(world([slice_of("s", devices)], need)).endswith("'s range arithmetic")
