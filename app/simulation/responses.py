@@ -15,6 +15,7 @@ from core.simulation.drain import DELETE_LOCAL_DATA, FORCE, IGNORE_DAEMON_SETS, 
 from core.simulation.loss import DomainLoss, Loss
 from core.simulation.lost_nodes import NodeState
 from core.simulation.moves import Move, Workload
+from core.simulation.orders import Chance
 from core.simulation.removal import Removal
 
 
@@ -67,13 +68,15 @@ class DrainResponse(msgspec.Struct, frozen=True):
 
     ok: bool
     """Whether kubectl refuses nothing, every pod is evicted, and all that come again find a place in every order."""
+    ends: Chance
+    """In how many orders every pod is evicted, as if kubectl refused nothing."""
     nodes: Sequence[str]
     """In the order in which they are drained."""
     command: str
     """The command that drains them, by the selector or the zone if only this chooses them, with all flags it needs."""
     rejections: Sequence[KubectlRejection]
     pods: Sequence[DrainedPod]
-    """The pods on the nodes: those that are never evicted, then those without a place, the others, and at last those
+    """The pods on the nodes: those that are not evicted, then those without a place, the others, and at last those
     that stay. What becomes of them is as if the flags were given."""
     rounds: int
     """In how many rounds the budgets let the pods of a node go, at most."""
@@ -96,6 +99,7 @@ def drain_response(
     needed = [flag for flag in _MESSAGES if flag in drain.needs]
     return DrainResponse(
         ok=not (rejections or drain.blocked or drain.unplaced),
+        ends=drain.ends,
         nodes=drain.nodes,
         command=shlex.join(["kubectl", "drain", *chosen, *needed]),
         rejections=rejections,

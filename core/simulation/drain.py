@@ -24,7 +24,7 @@ from core.objects.pod import Pod
 from core.simulation.facts import BudgetFacts, Facts, Leaving, PodFacts, bring_claims, is_replaced, leave
 from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis, LeftCounts, Move, Workload, is_sure, move_of, owner_text
-from core.simulation.orders import FIRST, OverOrders, arrival
+from core.simulation.orders import FIRST, Chance, OverOrders, arrival, chance_of
 from core.simulation.placing import Outcome, Steps
 
 IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
@@ -47,8 +47,10 @@ class DrainedPod(msgspec.Struct, frozen=True, kw_only=True):
     """The flags without which kubectl refuses to drain its node."""
     budgets: Sequence[str] = ()
     """NAMESPACE/NAME of its PodDisruptionBudgets."""
+    evicted: Chance = Chance.ALWAYS
+    """In how many orders it is evicted. `never` for a pod that stays."""
     blocked: str = ""
-    """Why it is never evicted, in some order."""
+    """Why it is not evicted, in the first order in which it is not."""
 
     @property
     def comes_again(self) -> bool:
@@ -65,6 +67,8 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
     """What a drain does."""
 
     nodes: Sequence[str]
+    ends: Chance
+    """In how many orders every pod is evicted."""
     pods: Sequence[DrainedPod]
     """By node, then those that are blocked, those without a place, the others, and at last those that stay."""
     rounds: int
@@ -76,7 +80,7 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def blocked(self) -> Sequence[DrainedPod]:
-        """The pods that are never evicted. With any, the drain does not end."""
+        """The pods that are not evicted, in some order. With any, the drain does not end in that order."""
         return [each for each in self.pods if each.blocked]
 
     @property
@@ -124,6 +128,7 @@ def drain(basis: Basis, names: Sequence[str]) -> Steps[Drain]:
             left.count(each.move)
     return Drain(
         nodes=names,
+        ends=chance_of(sum(not run.blocked for run in runs), len(runs)),
         pods=drained,
         rounds=max(runs[0].rounds.values(), default=0),
         workloads=left.workloads({owner: len(of_owner) for owner, of_owner in siblings.items()}),
@@ -290,6 +295,7 @@ def _drained(basis: Basis, pod: Pod, runs: Sequence[_Run], move: Move) -> Draine
         stays=is_left,
         needs=needs,
         budgets=[] if is_left else sorted(each.full_name for each in covering_budgets(basis.mirror, pod)),
+        evicted=chance_of(0 if is_left else sum(pod.uid not in run.blocked for run in runs), len(runs)),
         blocked=next((run.blocked[pod.uid] for run in runs if pod.uid in run.blocked), ""),
     )
 

@@ -110,6 +110,13 @@ class Chance(Enum):
     NEVER = "never"
 
 
+def chance_of(number: int, orders: int) -> Chance:
+    """Return the chance of what happens in a number of the orders."""
+    if number == orders:
+        return Chance.ALWAYS
+    return Chance.SOMETIMES if number else Chance.NEVER
+
+
 class Over(NamedTuple):
     """What becomes of one pod over some orders."""
 
@@ -137,12 +144,14 @@ class OverOrders:
         """Return what becomes of a pod."""
         found = [run[uid] for run in self._runs if uid in run]
         placed = [each for each in found if isinstance(each, str)]
-        chance = Chance.SOMETIMES if placed else Chance.NEVER
-        if len(placed) == len(self._runs):
-            chance = Chance.ALWAYS
         nodes = dict(sorted(Counter(placed).items(), key=lambda each: (-each[1], each[0])))
         first = found[0] if isinstance(found[0], str) else ""
-        return Over(chance, nodes, first, next((each for each in found if isinstance(each, Outcome)), None))
+        return Over(
+            chance_of(len(placed), len(self._runs)),
+            nodes,
+            first,
+            next((each for each in found if isinstance(each, Outcome)), None),
+        )
 
     def is_always_elsewhere(self, uid: str, out: Collection[str]) -> bool:
         """Return whether a pod is placed in every order, and never on a node of `out`."""

@@ -41,15 +41,18 @@ const STATES = { out: "do not answer", removed: "are removed" };
  * @param {Drain} told
  * @returns {Outcome}
  */
-export function drainOutcome(cluster, { nodes, pods, rounds, rejections, together, command, assumed }) {
+export function drainOutcome(cluster, { ends, nodes, pods, rounds, rejections, together, command, assumed }) {
   const goings = pods.map(goingOf);
   const placed = goings.filter(({ fate }) => fate === "placed").length;
   const coming = pods.filter(({ stays, blocked, move }) => !stays && !blocked && !move.stays_away).length;
-  const endless = pods.some(({ blocked }) => blocked);
-  const ends = endless ? " does not end" : ` ends${rounds > 1 ? ` in ${rounds} rounds` : ""}`;
+  const endings = {
+    always: ` ends${rounds > 1 ? ` in ${rounds} rounds` : ""}`,
+    sometimes: " ends in some orders only",
+  };
+  const ending = ends === "never" ? " does not end" : endings[ends];
   const of = nodes.length === 1 ? nodes[0] : counted(nodes.length, "node");
   return {
-    headline: `The drain of ${of}${assumed.left_out ? ", of whose pods you see some" : ends}; ${placed} of ${counted(coming, "pod")} ${coming === 1 ? "finds" : "find"} a place.`,
+    headline: `The drain of ${of}${assumed.left_out ? ", of whose pods you see some" : ending}; ${placed} of ${counted(coming, "pod")} ${coming === 1 ? "finds" : "find"} a place.`,
     notes: [
       ...together.map((owner) => `Warning: all replicas of ${owner} end on one node.`),
       ...rejections.map(
@@ -236,8 +239,9 @@ export function assumptions({ kubernetes, profiles, percentage_of_nodes_to_score
  * @param {Pick<DrainedPod, "move"> & Partial<DrainedPod>} pod
  * @returns {Going}
  */
-function goingOf({ move, round = 0, stays = false, blocked = "", budgets = [] }) {
-  if (blocked) return { move, round, fate: "blocked", text: `never evicted: ${blocked} (${budgets.join(", ")})` };
+function goingOf({ move, round = 0, stays = false, evicted, blocked = "", budgets = [] }) {
+  const often = evicted === "sometimes" ? "not evicted in some orders" : "never evicted";
+  if (blocked) return { move, round, fate: "blocked", text: `${often}: ${blocked} (${budgets.join(", ")})` };
   if (stays) return { move, round, fate: "away", text: "stays on its node" };
   if (move.stays_away) return { move, round, fate: "away", text: `does not come again: ${move.stays_away}` };
   if (move.rejected || move.returns) return { move, round, fate: "lost", text: unplacedText(move) };

@@ -16,6 +16,7 @@ from app.simulation.questions import DrainQuestion, Flag
 from app.simulation.responses import DrainResponse
 from core.explaining.words import counted, listed
 from core.simulation.drain import DELETE_LOCAL_DATA, FORCE, IGNORE_DAEMON_SETS, DrainedPod
+from core.simulation.orders import Chance
 
 _MAX_PODS: Final = 20
 _MAX_NAMES: Final = 4
@@ -74,8 +75,8 @@ def _summary(response: DrainResponse) -> Iterator[Line]:
     placed = sum(not each.is_unplaced for each in coming)
     nodes = response.nodes[0] if len(response.nodes) == 1 else counted(len(response.nodes), "node")
     ends = f" ends in {response.rounds} rounds" if response.rounds > 1 else " ends"
-    if any(each.blocked for each in response.pods):
-        ends = " does not end"
+    if response.ends is not Chance.ALWAYS:
+        ends = " does not end" if response.ends is Chance.NEVER else " ends in some orders only"
     if response.assumed.left_out:
         ends = ", of whose pods you see some"
     find = "finds" if len(coming) == 1 else "find"
@@ -93,11 +94,11 @@ def _rejections(response: DrainResponse, *, wide: bool) -> Iterator[Line]:
 def _blocked(response: DrainResponse) -> Iterator[Line]:
     found = [each for each in response.pods if each.blocked]
     if found:
-        yield from styled(["Never evicted, so that the drain does not end"], bold=True)
+        yield from styled(["Not evicted, so that the drain does not end"], bold=True)
     for each in found:
-        yield from wrapped(
-            f"{each.move.pod} on {each.move.from_node}: {each.blocked} ({', '.join(each.budgets)})", 4, "  "
-        )
+        chance = "" if each.evicted is Chance.NEVER else "in some orders: "
+        why = f"{chance}{each.blocked} ({', '.join(each.budgets)})"
+        yield from wrapped(f"{each.move.pod} on {each.move.from_node}: {why}", 4, "  ")
 
 
 def _without_place(response: DrainResponse, *, wide: bool) -> Iterator[Line]:

@@ -108,7 +108,26 @@ def test_which_replica_of_a_stateful_set_its_budget_keeps_is_chance() -> None:
     mirror = mirror_of(node("n1", cpu=8), node("n2", cpu=1), *[each.on("n1") for each in pods])
     mirror.apply(ClusterEvent("Add", budget("web", 1, app="web")))
     assert [each.blocked for each in drained(mirror, "n1").pods] == [NO_BUDGET_LEFT, ""]
-    assert [each.blocked for each in drained(mirror, "n1", orders=9).pods] == [NO_BUDGET_LEFT] * 2
+    found = drained(mirror, "n1", orders=9)
+    assert [each.blocked for each in found.pods] == [NO_BUDGET_LEFT] * 2
+    assert [each.evicted for each in found.pods] == [Chance.SOMETIMES] * 2
+    assert found.ends is Chance.NEVER
+    first = drained(mirror, "n1")
+    assert [each.evicted for each in first.pods] == [Chance.NEVER, Chance.ALWAYS]
+
+
+def test_in_how_many_orders_a_drain_ends() -> None:
+    """Of two pods of a budget that allows one, only the small one has a successor: it must go first."""
+    pods = [replica("small"), replica("large", cpu=3), make_pod("d").owned_by("DaemonSet", "d", "d")]
+    mirror = mirror_of(node("n1", cpu=8), node("n2", cpu=2), *(each.on("n1") for each in pods))
+    mirror.apply(ClusterEvent("Add", budget("web", 1, app="web")))
+    found = drained(mirror, "n1", orders=9)
+    assert found.ends is Chance.SOMETIMES
+    assert {name: each.evicted for name, each in by_name(found).items()} == {
+        "small": Chance.SOMETIMES,
+        "large": Chance.ALWAYS,
+        "d": Chance.NEVER,
+    }
 
 
 def test_a_pod_without_a_place_ends_the_rounds_of_its_budget() -> None:

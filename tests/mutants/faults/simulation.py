@@ -259,6 +259,13 @@ FAULTS: Final = (
         tests=("app/commands/what_if/test_capacity.py",),
     ),
     Fault(
+        id="some-order-of-a-drain-is-every-order",
+        breaks="A drain that ends in some orders is said never to end.",
+        old="return Chance.SOMETIMES if number else Chance.NEVER",
+        new="return Chance.NEVER",
+        tests=("core/simulation/test_drain.py",),
+    ),
+    Fault(
         id="rollout-that-stands-still-goes-on",
         breaks="An evicted pod of a paused Deployment comes again with the new template.",
         old='member(deployment, "spec").get("paused") is True',

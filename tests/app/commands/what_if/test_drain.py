@@ -126,6 +126,18 @@ def test_a_pod_that_finds_no_place_holds_up_the_others_of_its_budget(tmp_path: P
     assert sum(each["move"]["rejected"] is not None for each in found["pods"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("allowed", "ends", "chance"), [(1, "ends in some orders only", "in some orders: "), (0, "does not end", "")]
+)
+def test_in_how_many_orders_a_budget_keeps_a_pod_is_said(tmp_path: Path, allowed: int, ends: str, chance: str) -> None:
+    """Only the small one has a successor. So it must go first, as it does in the first order."""
+    pods = [replica("small", "n1"), replica("large", "n1", "9")]
+    path = dump(tmp_path, node("n1", cpu="30"), node("n2"), *pods, budget("web", allowed))
+    text = " ".join(kindred("drain", "n1", "--snapshot", path).stdout.split())
+    assert f"The drain of n1 {ends}" in text
+    assert f"shop/small on n1: {chance}its PodDisruptionBudget" in text
+
+
 def test_two_budgets_on_a_pod_are_an_error_of_the_api_server(tmp_path: Path) -> None:
     path = dump(tmp_path, node("n1"), node("n2"), replica("web-1a-x", "n1"), budget("one", 5), budget("two", 5))
     result = kindred("drain", "n1", "--snapshot", path)
