@@ -234,7 +234,7 @@ def decode_manifest(raw: bytes, at_hand: AtHand, again: Pod | None = None) -> Ma
             complete(made.pod, at_hand.mirror.rules, at_hand.objects, notes, of_cluster=of_cluster)
             refuse_invalid(member(made.pod, "spec"))
         others = [
-            *made_objects(made.pod, made.claim_templates, companions, at_hand.mirror, notes),
+            *made_objects(made.pod, made.claim_templates, companions, at_hand, notes),
             *made_claims(made.pod, companions, at_hand.mirror, at_hand.objects, notes),
         ]
         text = msgspec.json.encode(made.pod)

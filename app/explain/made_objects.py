@@ -15,7 +15,8 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from app.explain.stored_pod import Json, Notes, elements, is_stored, member, rendered
+from app.explain.stored_pod import Json, Notes, Objects, elements, is_stored, member, refuse_outside, rendered
+from app.explain.templates import AtHand
 from app.objects.decode import under
 from app.objects.decode_storage import decode_persistent_volume_claim
 from app.objects.resources import RESOURCES
@@ -35,12 +36,14 @@ _OF_FILES: Final = {kind.__name__: RESOURCES[kind].decode for kind in (Persisten
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _MODE: Final = "volumeBindingMode"
 _IMMEDIATE: Final = "Immediate"
+_MOST_LIMITS: Final = 16
+"""How many limits each claim is held against. A namespace has one or two."""
 _MOST_BOUND: Final = 16
 """For how many claims of a file a free volume is looked for: each visits all of them."""
 
 
 def made_objects(
-    pod: Json, templates: Sequence[Json], companions: Sequence[Json], mirror: ClusterMirror, notes: Notes
+    pod: Json, templates: Sequence[Json], companions: Sequence[Json], at_hand: AtHand, notes: Notes
 ) -> Sequence[Object]:
     """Return the claims of a pod, and volumes and classes of its file, that the mirror lacks. Raises DecodeError.
 
@@ -49,6 +52,7 @@ def made_objects(
     """
     for volume in elements(member(pod, "spec"), "volumes"):
         _default_source(volume)
+    mirror = at_hand.mirror
     stored = mirror.objects(PersistentVolumeClaim)
     found = _of_file_alone(companions, mirror)
     new = {each.name: each for each in found.values() if isinstance(each, StorageClass)}
@@ -56,11 +60,13 @@ def made_objects(
     default = _default_class(new) or _default_class(classes)
     own, of_file = [*_of_templates(pod, templates), *_of_volumes(pod)], [*_of_file(pod, companions)]
     free, dropped = _free_volumes(mirror, found) if of_file else {}, set[str]()
+    limits = [*_limits(pod, at_hand.objects)] if own or of_file else []
     for place, (field, claim) in enumerate((*own, *of_file)):
         with under(field):
             decoded = _decoded(claim, default)
         if decoded.full_name in stored or decoded.full_name in found:
             continue
+        _refuse_outside(field, member(claim, "spec", "resources", "requests"), limits)
         of = classes.get(decoded.storage_class)
         if len(own) <= place < len(own) + _MOST_BOUND:
             decoded = _bound_early(decoded, of, free)
@@ -125,6 +131,26 @@ def _wants_default(claim: Json) -> bool:
     """Source: pkg/apis/core/helper/helpers.go (PersistentVolumeClaimHasClass). The empty text is a class: none."""
     annotated = _BETA_CLASS in member(claim, "metadata", "annotations")
     return claim["spec"].get("storageClassName") is None and not annotated
+
+
+def _limits(pod: Json, objects: Objects) -> Iterator[tuple[str, Json]]:
+    """Yield the bounds of a claim's storage in the pod's namespace, each with the name of its LimitRange."""
+    namespace = member(pod, "metadata").get("namespace") or "default"
+    for each in objects("LimitRange"):
+        if (member(each, "metadata").get("namespace") or "default") == namespace:
+            for item in elements(member(each, "spec"), "limits"):
+                if item.get("type") == "PersistentVolumeClaim":
+                    bounds = {bound: member(item, bound).get("storage") for bound in ("min", "max")}
+                    yield (
+                        rendered(member(each, "metadata").get("name")),
+                        {bound: {"storage": amount} for bound, amount in bounds.items() if amount is not None},
+                    )
+
+
+def _refuse_outside(field: str, requests: Json, limits: Sequence[tuple[str, Json]]) -> None:
+    """Source: limitranger/admission.go (PersistentVolumeClaimValidateLimitFunc)."""
+    for name, item in limits[:_MOST_LIMITS]:
+        refuse_outside(f"{field}: requests", {"requests": requests, "limits": requests}, item, name, "claim")
 
 
 def _free_volumes(mirror: ClusterMirror, found: Mapping[str, Object]) -> dict[str, PersistentVolume]:

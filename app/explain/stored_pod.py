@@ -200,7 +200,7 @@ def _limit_ranges(pod: Json, spec: Json, ranges: Sequence[Mapping[str, Any]], no
         name = rendered(member(each, "metadata").get("name"))
         for item in elements(member(each, "spec"), "limits"):
             for where, resources in _limited(spec, item.get("type"), of_pod):
-                _refuse_outside(where, resources, item, name)
+                refuse_outside(where, resources, item, name)
 
 
 def _limited(spec: Json, of: object, of_pod: Callable[[str], Json]) -> Iterator[tuple[str, Json]]:
@@ -233,14 +233,15 @@ def _default_by_limit_range(spec: Json, limit_range: Mapping[str, Any], notes: N
     _note(notes.done, "requests", added, f"of LimitRange {name}")
 
 
-def _refuse_outside(where: str, resources: Json, item: Json, name: str) -> None:
+def refuse_outside(where: str, resources: Json, item: Json, name: str, what: str = "pod") -> None:
+    """Raise DecodeError for requests or limits outside of an item of a LimitRange of this name."""
     requests, limits = member(resources, "requests"), member(resources, "limits")
     for bound in ("min", "max", _RATIO):
         for resource, enforced in member(item, bound).items():
             why = _outside(bound, requests.get(resource), limits.get(resource), enforced)
             if why:
                 of_range = f"the {bound} {rendered(enforced)} of LimitRange {name}"
-                raise DecodeError(f"{where}, {rendered(resource)}", rejected(f"{why} {of_range}"))
+                raise DecodeError(f"{where}, {rendered(resource)}", rejected(f"{why} {of_range}", what))
 
 
 def _outside(bound: str, request: object, limit: object, enforced: object) -> str:
@@ -437,9 +438,9 @@ def rendered(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def rejected(why: str) -> str:
+def rejected(why: str, what: str = "pod") -> str:
     """Return what an error says of a pod that the API server would refuse."""
-    return f"{why}: the API server refuses this pod"
+    return f"{why}: the API server refuses this {what}"
 
 
 def _note(notes: list[str], what: str, added: Sequence[str], whence: str) -> None:

@@ -226,6 +226,37 @@ def test_the_cost_of_a_manifest_is_linear_in_its_size(spec: dict[str, Any], othe
     assert process_time() - begun < _MOST_SECONDS
 
 
+@pytest.mark.parametrize(
+    ("bounds", "rejection"),
+    [
+        ({"max": {"storage": "1Gi"}}, "2Gi of requests is more than the max 1Gi of LimitRange l"),
+        ({"min": {"storage": "3Gi"}}, "2Gi of requests is less than the min 3Gi of LimitRange l"),
+        ({"min": {"storage": "2Gi"}, "max": {"storage": "2Gi"}}, ""),
+    ],
+)
+@pytest.mark.parametrize("namespace", ["default", "other"])
+def test_a_claim_outside_of_a_limit_range_is_refused(bounds: dict[str, Any], rejection: str, namespace: str) -> None:
+    """Source: limitranger/admission.go (PersistentVolumeClaimValidateLimitFunc)."""
+    limits = {"spec": {"limits": [{"type": "PersistentVolumeClaim", **bounds}]}}
+    text = json.dumps({"kind": "List", "items": [pod(volumes=NAMED), claim()]}).encode()
+    hand = at_hand({"LimitRange": [{"metadata": {"name": "l", "namespace": namespace}, **limits}]})
+    if not rejection or namespace == "other":
+        assert claims_of(decode_manifest(text, hand))
+        return
+    with pytest.raises(DecodeError) as error:
+        decode_manifest(text, hand)
+    message = f"PersistentVolumeClaim data: requests, storage: {rejection}: the API server refuses this claim"
+    assert str(error.value) == message
+
+
+def test_a_claim_that_is_there_was_admitted() -> None:
+    limits = {"spec": {"limits": [{"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]}}
+    hand = at_hand({"LimitRange": [{"metadata": {"name": "l"}, **limits}]})
+    hand.mirror.apply(ClusterEvent("Add", PersistentVolumeClaim(namespace="default", name="data")))
+    text = json.dumps({"kind": "List", "items": [pod(volumes=NAMED), claim()]}).encode()
+    assert not decode_manifest(text, hand).made
+
+
 def test_more_limit_ranges_than_can_be_held_against_each_container_are_refused() -> None:
     ranges = [{"kind": "LimitRange", "metadata": {"name": f"l{at}"}} for at in MANY]
     with pytest.raises(DecodeError, match="too many to hold each against the LimitRanges of its namespace"):

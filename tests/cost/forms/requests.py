@@ -68,6 +68,23 @@ def _template(size: int) -> Object:
     return {"kind": "Deployment", "metadata": {"name": "d"}, "spec": {"template": {"spec": selector}}}
 
 
+def _listed(size: int, spec: Callable[[int], Object], other: Callable[[int], Object]) -> Object:
+    """Return a pod beside other objects, each with half of the size."""
+    of = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}], **spec(size // 2)}}
+    return {"kind": "List", "items": [of, *grown(size // 2, other)]}
+
+
+def _limit_range(index: int) -> Object:
+    limits = {"limits": [{"type": "Pod"}, {"type": "Container", "default": {"cpu": "1"}}]}
+    return {"kind": "LimitRange", "metadata": {"name": f"l-{index}"}, "spec": limits}
+
+
+def _static_volume(index: int) -> Object:
+    """Return a claim or a volume of a class that does not exist, so that one is looked for among all of the others."""
+    kind, spec = ("PersistentVolume", {"capacity": {"storage": "1"}}) if index % 2 else ("PersistentVolumeClaim", {})
+    return {"kind": kind, "metadata": {"name": f"v-{index}"}, "spec": {"storageClassName": "x", **spec}}
+
+
 def _aliases(size: int) -> str:
     """Repeat one long scalar: half of the text is the scalar, the other half its aliases."""
     aliases = ",".join(["*a"] * (size // 2 // 3))
@@ -123,6 +140,16 @@ FORMS: Final = [
     _explain("explain-one-long-name", lambda size: {"pod": pod({}), "node_names": _one_long_name(size)}),
     _explain("explain-long-text", lambda size: {"pod": "ns-000/" + longest(size)}),
     _explain("explain-template", _template),
+    _explain(
+        "explain-limit-ranges",
+        lambda size: _listed(
+            size, lambda half: {"containers": grown(half, lambda i: {"name": f"c-{i}"})}, _limit_range
+        ),
+    ),
+    _explain(
+        "explain-static-claims",
+        lambda size: _listed(size, lambda half: {"volumes": grown(half, lambda i: {"name": f"v-{i}"})}, _static_volume),
+    ),
     _yaml("yaml-long-aliases", _aliases, of_issue=True),
     _yaml("yaml-laughs", _laughs),
     _yaml("yaml-merges", _merges),

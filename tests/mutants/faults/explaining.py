@@ -229,6 +229,12 @@ FAULTS: Final = (
         new="    if volume.claim is None and not volume.storage_class:\n",
     ),
     Fault(
+        id="limits-of-claims-are-not-read",
+        breaks="A new claim may be larger than a LimitRange allows.",
+        old='                if item.get("type") == "PersistentVolumeClaim":\n',
+        new='                if item.get("type") == "Claim":\n',
+    ),
+    Fault(
         id="two-claims-on-one-volume",
         breaks="Two new claims of a file are bound to one volume.",
         old="volume=free.pop(found.name).name, bind_completed=True)",
