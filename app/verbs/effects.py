@@ -166,7 +166,7 @@ class RejectedNodes:
         `rejected_everywhere` is called with each pod for which no node was left although preemption might help, and
         with the number of nodes where it might. Not with a pod of the lowest priority that any pod has had, nor with a
         member of a scheduling group: kube-scheduler preempts for all members together, or for none (v1.37
-        schedule_one_podgroup.go, podGroupCycle).
+        schedule_one_podgroup.go, podGroupCycle). 1.35 does for each by itself, whether the others have room or not.
         """
         self._mirror = mirror
         self._nodes = mirror.nodes

@@ -4,7 +4,7 @@ Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (
 
     nominate the node        first. It reserves the capacity. If it fails, no pod is evicted
     evict the victims        one after the other: each is marked, and then deleted. The first failure ends the
-                             preemption, so that no further pod is evicted
+                             preemption, so that no further pod is evicted. So does a node that the pod gets meanwhile
     clear lower nominations  of pods with lower priority that are nominated for the node and may no longer fit there.
                              kube-scheduler then retries them sooner, and they may preempt elsewhere. Not of assumed
                              pods, which upstream's nominator does not have either (schedule_one.go, assume)
@@ -308,7 +308,7 @@ class Executor:
     async def carry_out(self, pod: Pod, plan: Plan) -> EvictionOutcome:
         """Do the four steps of the module's docstring."""
         self._preemptions.begin(pod.uid)
-        if not await self.api.nominate(pod, plan.node):
+        if not await self.api.nominate(pod, plan.node) or self._mirror.is_mirrored(pod.uid):
             return EvictionOutcome(EvictionResult.SETTLED)
         deleted: list[Pod] = []
         going: list[str] = []
@@ -319,7 +319,7 @@ class Executor:
                 if self._release(victim.uid):
                     continue
                 if not victim.terminating:
-                    self._check()
+                    self._check(pod)
                     if await self.api.evict(victim, pod.scheduler_name):
                         deleted.append(victim)
                     evicted += 1
@@ -339,9 +339,11 @@ class Executor:
         await self.api.nominate(pod, node)
         log.info("preemption: %s is nominated for %s again", one_line(pod.full_name), one_line(node))
 
-    def _check(self) -> None:
+    def _check(self, preemptor: Pod) -> None:
         if not self.may_evict():
             raise EvictionError("the mirror is stale, or this replica no longer leads")
+        if self._mirror.is_mirrored(preemptor.uid):  # its scheduler tries it again at any time
+            raise EvictionError("it has a node by now")
 
     async def _clear_lower_nominations(self, preemptor: Pod, node: str) -> None:
         nominated = self._mirror.pending.nominated_for(node).values()

@@ -91,7 +91,7 @@ FAULTS: Final = (
     Fault(
         id="evicts-after-the-loss-of-leadership",
         breaks="A replica that has begun to evict goes on after another leads.",
-        old="                if not victim.terminating:\n                    self._check()\n",
+        old="                if not victim.terminating:\n                    self._check(pod)\n",
         new="                if not victim.terminating:\n",
         tests=("test_evictor.py", "test_evicting_failures.py"),
     ),
@@ -159,6 +159,13 @@ FAULTS: Final = (
         old=" and not pod.in_scheduling_group\n        if last.requested",
         new="\n        if last.requested",
         tests=("test_evicting.py",),
+    ),
+    Fault(
+        id="evicts-for-a-pod-that-has-a-node",
+        breaks="Victims are evicted one after the other for a pod that got a node elsewhere meanwhile.",
+        old="        if self._mirror.is_mirrored(preemptor.uid):",
+        new="        if False:",
+        tests=("evicting/test_evicting_failures.py",),
     ),
     Fault(
         id="bits-of-other-verdicts",

@@ -101,6 +101,28 @@ async def test_a_pod_that_cannot_be_looked_at_or_nominated_evicts_nobody_and_has
         await until_counted(scheduler, failed=1, preempted=1)
 
 
+@pytest.mark.parametrize(
+    ("path", "evicted"), [(status_path("p"), []), (pod_path("a"), ["a"])], ids=["nominate", "evict"]
+)
+@scenario()
+async def test_nobody_more_is_evicted_for_a_pod_that_gets_a_node_meanwhile(
+    server: FakeApiServer, path: str, evicted: list[str]
+) -> None:
+    """Its scheduler tries it again at any time, and each write may take seconds."""
+    async with scheduling(server, N1, preempt="evict") as scheduler:
+        await running(scheduler, *TWO)
+        stall = Stall(before_head=True)
+        server.faults.add(stall, path, "patch" if path == status_path("p") else "delete")
+        pod = scheduler.create(IMPORTANT)
+        await attempt(scheduler, pod, "n1")
+        await until(lambda: not server.faults.pending)
+        server.update(PODS.path, {**stored(scheduler, "p"), "spec": {**pod["spec"], "nodeName": "n2"}})
+        await until(lambda: scheduler.is_added(pod, "n2"))
+        stall.release()
+        await until_counted(scheduler, **({"failed": 1} if evicted else {"settled": 1}))
+        assert [name for name in "ab" if terminates(scheduler, name) == [True]] == evicted
+
+
 @scenario()
 async def test_what_is_forbidden_is_told_with_the_rules_that_are_needed(
     server: FakeApiServer, caplog: pytest.LogCaptureFixture
