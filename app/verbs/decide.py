@@ -5,7 +5,8 @@ evaluate all nodes, choose one of the best, assume the pod there. There is no aw
 see the same free capacity. kube-scheduler does not report the outcome of a decision to an extender. An assumption ends
 
     when the watch shows the pod bound, on any node, deleted or ended                (ClusterMirror)
-    when a second request for the pod arrives, because a step after `filter` failed  (Effects)
+    when a second request for the pod arrives, because a step after `filter` failed, and the API server has the pod
+    without a node: the response to its binding may be lost                          (Effects)
     when the watch has shown nothing for the ttl of the mirror                       (ClusterMirror.expire)
 
 A pod of a group gets the place that its gang has for it, if the gang has one. See core/gangs/gangs.py.

@@ -423,7 +423,7 @@ class Effects:
 
         A reserved place of a gang is no decision yet. Each cycle of a scheduling group has a request for a member, so a
         second request is no sign of a failure. It is none either for a pod that `bind` is binding or has bound: then
-        the node that keeps it is returned. A pod that it may have bound was read before, see PodLookup.
+        the node that keeps it is returned. A pod that may be bound was read before, see PodLookup.
         """
         if self.gangs is not None:
             self.gangs.begin(self.clock())

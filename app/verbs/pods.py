@@ -304,7 +304,8 @@ class PodLookup:
     def of(self, sent: Pod) -> Found:
         """Return the pod of a request and its standing. UNKNOWN until the watch or `ask` has shown the pod.
 
-        Of a pod whose binding has ended without a known result, the watch may be late: `ask` shows it.
+        Of a pod that was decided for, or whose binding has ended without a known result, the watch may be late: `ask`
+        shows whether it is bound.
         A pod that a GET has shown is returned once, and only right after the GET. Later the pod may be changed or
         deleted, and the watch may have shown that.
         """

@@ -239,9 +239,14 @@ class ClusterMirror:
         return uid in self._assumed.by_uid
 
     def is_doubtful(self, uid: str) -> bool:
-        """Return whether a pod is Assumed whose binding has ended without a known result."""
+        """Return whether a pod is Assumed of which nobody here knows whether it is bound, if it is decided for again.
+
+        Not a member of a scheduling group: a second request for it shows no failure, and there may be very many.
+        """
         assumed = self._assumed.by_uid.get(uid)
-        return assumed is not None and assumed.is_doubtful
+        if assumed is None:
+            return False
+        return assumed.is_doubtful or not (assumed.is_reported or assumed.pod.in_scheduling_group)
 
     def is_mirrored(self, uid: str) -> bool:
         """Return whether a pod is in the mirror: Assumed or Added."""

@@ -136,6 +136,21 @@ def test_a_pod_that_the_watch_is_late_with_is_looked_up_and_assumed(monkeypatch:
     assert setting.assumed() == {}
 
 
+@pytest.mark.parametrize("bound", [True, False])
+def test_a_pod_that_was_decided_for_is_read_before_its_place_is_given_away(
+    monkeypatch: pytest.MonkeyPatch, *, bound: bool
+) -> None:
+    """The response to its binding may be lost while the watch is late, as where an API server starts anew."""
+    setting = DecidingSetting(mirror_of(*(make_node(name).allocatable(pods=10) for name in ("n0", "n1"))))
+    assert setting.decide(make_pod("p").uid("u"), ["n0"]) == "n0"
+    pod = make_pod("p").uid("u")
+    setting.pods.live["default/p"] = decode_pod((pod.on("n0") if bound else pod).json())
+    assert node_of(requested(setting, monkeypatch)) == "n1"
+    assert setting.pods.requested == 1
+    assert setting.assumed() == {"u": "n0" if bound else "n1"}
+    assert setting.counts() == {"assumed": 1, "not_assumed" if bound else "replaced": 1}
+
+
 def test_a_pod_is_decided_for_as_soon_as_the_watch_shows_it_and_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.verbs.filter._RETRY_DELAYS", (60.0,))
     setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))

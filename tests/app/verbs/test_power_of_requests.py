@@ -263,10 +263,11 @@ async def test_a_request_that_is_older_than_the_watch_costs_one_look_up(server: 
         await until(lambda: _version(scheduler, pod) == newer["metadata"]["resourceVersion"])
         for _ in range(3):
             assert await scheduler.filter(pod, "n1") == ["n1"]
+            known = scheduler.mirror.get_pod(pod["metadata"]["uid"])
+            assert known is not None
+            assert known.requests["cpu"] == 3000
+            scheduler.mirror.forget(known.uid)
         assert scheduler.requested() == ["get"]
-        known = scheduler.mirror.get_pod(pod["metadata"]["uid"])
-        assert known is not None
-        assert known.requests["cpu"] == 3000
 
 
 @scenario()

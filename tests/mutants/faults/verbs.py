@@ -48,6 +48,13 @@ FAULTS: Final = (
         tests=("binding/test_binding_failures.py",),
     ),
     Fault(
+        id="decision-replaced-unread",
+        breaks="The place of a bound pod is given away where the response to its binding is lost.",
+        old="        return assumed.is_doubtful or not (assumed.is_reported or assumed.pod.in_scheduling_group)\n",
+        new="        return assumed.is_doubtful\n",
+        tests=("test_pod_lookup.py",),
+    ),
+    Fault(
         id="pod-that-others-have-bound-replaced",
         breaks="A pod that a GET has shown on a node is decided for again before the watch shows it there.",
         old="        self._mirror.assume(live, live.node_name, self._clock())\n",

@@ -1,5 +1,6 @@
 """A verb that decides over a small mirror, and an API server that has some pods."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -99,6 +100,13 @@ class DecidingSetting:
     def ask(self, pod: PodBuilder, names: Sequence[str], *, dry_run: bool = False) -> VerbResponse:
         """Ask as kube-scheduler does."""
         return self.extender.filter(Request(args(pod, names), cached=not dry_run), None if dry_run else self.effects)
+
+    def ask_again(self, pod: PodBuilder, names: Sequence[str]) -> VerbResponse:
+        """Ask about a pod that was decided for, once the API server has shown that it has no node."""
+        live = decode_pod(json.dumps(written(pod)).encode())
+        self.pods.live[live.full_name] = live
+        assert asyncio.run(self.effects.lookup.ask(live)) == ""
+        return self.ask(pod, names)
 
     def decide(self, pod: PodBuilder, names: Sequence[str]) -> str:
         """Ask about a pod that the watch shows; return the node that was answered, or nothing."""

@@ -121,10 +121,10 @@ def test_a_question_about_the_nominated_node_is_about_that_node() -> None:
 def test_a_pod_that_comes_again_is_decided_for_anew() -> None:
     setting = cluster()
     first = setting.decide(loner("p"), NAMES)
-    assert node_of(setting.ask(loner("p"), [first])) == first  # its own assumption does not keep it off
+    assert node_of(setting.ask_again(loner("p"), [first])) == first  # its own assumption does not keep it off
     assert setting.assumed() == {"default/p": first}
     other = next(name for name in NAMES if name != first)
-    assert node_of(setting.ask(loner("p"), [other])) == other
+    assert node_of(setting.ask_again(loner("p"), [other])) == other
     assert setting.assumed() == {"default/p": other}
     assert setting.counts() == {"assumed": 1, "replaced": 2}
     assert audit(setting.mirror) == []
@@ -135,7 +135,7 @@ def test_a_pod_that_comes_again_and_fits_nowhere_counts_nowhere() -> None:
     setting.decide(make_pod("p"), NAMES)
     changed = make_pod("p").node_selector({"no": "such"})
     setting.tell(changed)
-    assert node_of(setting.ask(changed, NAMES)) == ""
+    assert node_of(setting.ask_again(changed, NAMES)) == ""
     assert setting.assumed() == {}
 
 
