@@ -10,7 +10,7 @@ from core.framework.interface import SKIP, SUCCESS, AnyFilter, Code, Status, Ver
 from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.objects.kinds import Namespace
+from core.objects.kinds import Namespace, Service
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.profile import Profile
@@ -242,12 +242,12 @@ def test_reasons_that_no_node_has_any_more_are_dropped_at_times() -> None:
 
 def test_a_pod_that_every_node_rejects_in_pre_filter_gets_that_reason() -> None:
     rejected = _Rejected()
-    counting = StatedPlugin("Counting", invalidated_by=(when(Namespace, Scope.COUNTERS),))
+    counting = StatedPlugin("Counting", invalidated_by=(when(Service, Scope.COUNTERS),))
     counting.pre_filter_rejects = True
     rejected.judged_by(rejected.first, rejected.second, counting)
     rejected.known()
     counting.outcome = AWAY
-    tell(rejected.mirror, "Add", Namespace("new"))
+    tell(rejected.mirror, "Add", Service("m", "new"))
     rejected.mirror.assume(pod("q"), "b", 0.0)
     assert statuses(rejected.decided()[1]) == [AWAY] * 3
 
