@@ -25,7 +25,8 @@ def reserve_volumes(mirror: ClusterMirror, fork: Fork, pod: Pod) -> None:
         return
     if not unbound:
         return
-    volumes = PodVolumes(mirror, bound, unbound)
+    once = [*{each.full_name: each for each in unbound}.values()]  # a pod may name a claim in two of its volumes
+    volumes = PodVolumes(mirror, bound, once)
     _, views = node_views(mirror, volumes, mirror.batch([pod.node_name]))
     for claim, volume in [*volumes.taken_on(views[0])]:
         if volume is not None:

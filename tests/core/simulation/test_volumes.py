@@ -84,6 +84,17 @@ def test_a_volume_that_is_being_made_takes_its_capacity_once() -> None:
     assert nodes_of(placed(mirror, *pods)) == ["n1"] * 3
 
 
+@pytest.mark.parametrize("rooms", [[room("x", 5, host="n1")], []], ids=["made", "there"])
+def test_a_claim_that_a_pod_names_twice_has_one_volume(rooms: Sequence[CSIStorageCapacity]) -> None:
+    """The scheduler looks for two (FindPodVolumes), and the controller of volumes keeps one of them."""
+    mirror = with_rooms(rooms, [3, 2])
+    for name in () if rooms else ("a", "b"):
+        volume = replace(local(name, "n1"), capacity=9, phase="Available")
+        mirror.apply(ClusterEvent("Add", volume))
+    pods = [with_claim(pod_of(make_pod(f"p{at}")), f"c{at}") for at in range(2)]
+    assert nodes_of(placed(mirror, replace(pods[0], volumes=pods[0].volumes * 2), pods[1])) == ["n1", "n1"]
+
+
 def local(name: str, of: str, **bound: str) -> PersistentVolume:
     """Return a volume of a node or zone."""
     key = HOSTNAME if of.startswith("n") else ZONE

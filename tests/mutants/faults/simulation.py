@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="claim-named-twice-takes-two-volumes",
+        breaks="A claim in two volumes of a pod takes its size of a capacity twice.",
+        old="    volumes = PodVolumes(mirror, bound, once)\n",
+        new="    volumes = PodVolumes(mirror, bound, unbound)\n",
+        tests=("core/simulation/test_volumes.py",),
+    ),
+    Fault(
         id="pods-of-a-removed-node-still-count",
         breaks="Plugins do not hear that the pods of a node that is supposed gone have left it.",
         old="self._steps.append(_Other(partial(self._bring_node_back, node, slot, rows, place)))\n",
