@@ -360,7 +360,7 @@ async def test_nothing_is_bound_before_the_mirror_is_complete(server: FakeApiSer
         assert await scheduler.metric('kindred_stale_requests_total{verb="bind"}') == 1
 
 
-@scenario(bookmark_interval=60.0)
+@scenario()
 async def test_a_stale_mirror_binds_nothing(server: FakeApiServer) -> None:
     async with scheduling(server, N1, stale_after=1) as scheduler:
         pod = scheduler.create(WEB)

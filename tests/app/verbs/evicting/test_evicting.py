@@ -322,7 +322,7 @@ async def test_a_member_of_a_scheduling_group_gets_no_turn(server: FakeApiServer
         assert writes(scheduler) == []
 
 
-@scenario(bookmark_interval=60.0)
+@scenario()
 async def test_a_stale_mirror_evicts_nobody(server: FakeApiServer) -> None:
     async with scheduling(server, N1, preempt="evict", stale_after=1) as scheduler:
         await running(scheduler, web("victim", "n1"))
