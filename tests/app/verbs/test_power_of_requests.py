@@ -85,7 +85,7 @@ async def test_a_dry_run_of_filter_does_not_change_the_next_answer_of_preempt(se
         assert other["metadata"]["uid"] not in str(before)
 
 
-@scenario(bookmark_interval=60.0)
+@scenario()
 async def test_a_dry_run_of_bind_binds_no_pod_that_passes_untouched_while_the_mirror_is_stale(
     server: FakeApiServer,
 ) -> None:
@@ -216,7 +216,7 @@ async def test_no_pod_is_preempted_for_a_pod_that_the_api_server_does_not_have(s
         assert len((await scheduler.preempt(pod, {"n1": [victim]}))["NodeNameToMetaVictims"]) == 1
 
 
-@scenario(bookmark_interval=60.0)
+@scenario()
 async def test_a_scheduler_of_the_request_lets_no_pod_pass_untouched_while_the_mirror_is_stale(
     server: FakeApiServer,
 ) -> None:
