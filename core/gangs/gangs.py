@@ -15,9 +15,8 @@ other member is decided for as an ordinary pod. A group with a scheduled member 
 absent members. It comes before all groups that have not started, because its running members wait for the rest.
 
 Before a gang is tried, up to `_AHEAD` waiting gangs are tried: those with a greater priority, then with fewer timeouts,
-then with an older first member. A gang that does not fit lets the gangs behind it go first. After `_OVERTAKEN` of them
-are placed, the gangs behind it wait for as long as its timeout. Then they may overtake it again, because it may never
-fit. How long an attempt may take, and when it is made again, is in core/gangs/trials.py.
+then with an older first member. How long gangs wait for one before them that does not fit is in core/gangs/holds.py.
+How long an attempt may take, and when it is made again, is in core/gangs/trials.py.
 
 This module persists nothing. After a restart the watch shows which pods are bound. `begin` then places the rest of all
 started groups before the first decision.
@@ -30,6 +29,7 @@ from math import inf
 from typing import Final, NamedTuple, TypeAlias
 
 from core.gangs.attempts import Shortfall
+from core.gangs.holds import Holds, behind_text, holding
 from core.gangs.placing import Clock, Placer
 from core.gangs.trials import Part, Trials
 from core.gangs.unit import (
@@ -54,8 +54,6 @@ from core.objects.pod import Pod
 
 _AHEAD: Final = 4
 """How many waiting gangs are tried before the gang of the request."""
-_OVERTAKEN: Final = 20
-"""How many gangs may overtake a waiting one before it makes them wait."""
 
 
 class Placed(NamedTuple):
@@ -101,6 +99,7 @@ class Gangs:
         self._units: dict[str, Unit] = {}
         self._reserving: dict[str, Unit] = {}  # units with a reservation
         self._waiting: dict[str, Unit] = {}  # units that were refused and not placed since
+        self._holds_of = Holds()
         self._packing_problems: dict[str, str] = {}  # unit -> problem that was not taken yet
         self._has_begun = False
 
@@ -233,8 +232,8 @@ class Gangs:
             if self._trials.is_over(half):
                 break
             self._try(each, half)
-        if holding := self._holding(unit, counts, now):
-            return self._rejected(unit, counts, _behind_text(unit, holding))
+        if held_by := self._holding(unit, counts, now):
+            return self._rejected(unit, counts, behind_text(unit, held_by))
         self._attempt(unit, members, part, nodes, again=True)
         if unit.has_hope:
             return self._unfinished(unit, len(members))
@@ -311,21 +310,13 @@ class Gangs:
         ahead = (each for each in self._waiting.values() if each is not unit and each.order < unit.order)
         return nsmallest(_AHEAD, ahead, key=lambda each: each.order)
 
-    def _holding(self, unit: Unit, counts: Tally, now: float) -> str:
-        """Return the waiting gang that makes a unit wait, or an empty text."""
-        if counts.scheduled:
-            return ""
-        ahead = (each for each in self._ahead(unit) if each.shortfall is not None and now < each.holds_until)
-        return next((each.group.key for each in ahead), "")
+    def _holding(self, unit: Unit, counts: Tally, now: float) -> Unit | None:
+        return None if counts.scheduled else holding(unit, self._ahead(unit), now)
 
     def _overtake(self, ahead: Sequence[Unit], now: float) -> None:
         for each in ahead:
-            if each.shortfall is None:
-                continue
-            each.overtaken += 1
-            if each.overtaken >= _OVERTAKEN:
-                each.overtaken = 0
-                each.holds_until = now + self._rule(each.group).timeout
+            if each.shortfall is not None:
+                self._holds_of.overtaken(each, self._rule(each.group).timeout, now)
 
     def _try(self, unit: Unit, part: Part) -> bool:
         """Go on with reserving places for a gang if all its members exist and it may fit. No request is for it.
@@ -438,10 +429,3 @@ class Gangs:
         for key in sorted({group.key for group in self._mirror.groups} | set(self._mirror.objects(PodGroup))):
             if (status := self.unit_status(key, now)) is not None:  # always true: each key is of a group or a PodGroup
                 yield status
-
-
-def _behind_text(unit: Unit, holding: str) -> str:
-    """Return why a unit waits. Its Events must name no group of another namespace."""
-    is_own = holding.partition("/")[0] == unit.group.key.partition("/")[0]
-    named = f"group {holding}" if is_own else "a group of another namespace"
-    return f"waits behind {named}, which was overtaken too often"

@@ -1,7 +1,7 @@
-"""How much CPU time attempts to place gangs have taken in the last seconds, by namespace.
+"""How many seconds the gangs of each namespace have taken in a window of time, such as of CPU for attempts that fail.
 
-A tenant who may create pods may create gangs that fit nowhere. So there is a bound for all attempts together, and
-those of a namespace wait for those of others that have taken less. An attempt that succeeds is not counted.
+A tenant who may create pods may create gangs that fit nowhere. So there is a bound for all namespaces together, and
+each of them leaves a part of it for the others. An attempt that succeeds is not counted.
 """
 
 from collections import defaultdict
@@ -14,15 +14,16 @@ _ROUNDING: Final = 1e-9
 
 
 class Ledger:
-    """Seconds of CPU by gang, NAMESPACE/NAME, for each second of the window. Times come from the caller's clock."""
+    """Seconds taken by gang, NAMESPACE/NAME, for each second of the window. Times come from the caller's clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, window: int = WINDOW) -> None:
+        self._window = window
         self._seconds: dict[int, defaultdict[str, float]] = {}
         self._of: defaultdict[str, float] = defaultdict(float)  # namespace -> its sum
         self._total = 0.0
 
     def charge(self, gang: str, spent: float, now: float) -> None:
-        """Count CPU time that an attempt for a gang has taken. `now` may lie ahead: a later window has less then."""
+        """Count what a gang has taken. `now` may lie ahead: a later window has less then."""
         self._seconds.setdefault(int(now), defaultdict(float))[gang] += spent
         self._add(gang, spent)
 
@@ -32,16 +33,23 @@ class Ledger:
             self._add(gang, -spent.pop(gang, 0.0))
 
     def used(self, now: float) -> float:
-        """Return the CPU time of all attempts in the window."""
+        """Return what all gangs have taken in the window."""
         self._forget_old(now)
         return self._total
 
     def used_by(self, gang: str) -> float:
-        """Return the CPU time of all attempts of a gang's namespace."""
+        """Return what all gangs of a gang's namespace have taken, in the window of the last `used`."""
         return self._of.get(gang.partition("/")[0], 0.0)
 
+    def used_for(self, gang: str, now: float) -> float:
+        """Return what counts for the common bound if a gang takes more.
+
+        A namespace gets at most four fifths of what the others leave, so that something is left for another one.
+        """
+        return self.used(now) + self.used_by(gang) / 4
+
     def _forget_old(self, now: float) -> None:
-        for second in [each for each in self._seconds if each < int(now) - WINDOW]:
+        for second in [each for each in self._seconds if each < int(now) - self._window]:
             for gang, spent in self._seconds.pop(second).items():
                 self._add(gang, -spent)
         if not self._seconds:

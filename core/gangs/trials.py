@@ -100,9 +100,11 @@ class Trials:
 
     def turn(self, unit: Unit) -> tuple[bool, float, object]:
         """Return a sort key: hopeful units come first, then those of namespaces whose attempts have failed least."""
-        used = self._first_parts.used_by(unit.group.key) + self._later_parts.used_by(unit.group.key)
         of_present = unit.spent if unit.spent <= _LONG else 0.0  # which says nothing yet
-        return not unit.has_hope, used - of_present, unit.order
+        return not unit.has_hope, self._used_by(unit) - of_present, unit.order
+
+    def _used_by(self, unit: Unit) -> float:
+        return self._first_parts.used_by(unit.group.key) + self._later_parts.used_by(unit.group.key)
 
     def is_due(self, unit: Unit, part: Part, *, again: bool = False) -> bool:
         """Return whether an attempt for a unit begins or goes on. With `again`, also without hope from time to time."""
@@ -111,11 +113,11 @@ class Trials:
         return (unit.has_hope or unit.attempt is not None or is_again) and self._allows(unit, part)
 
     def _allows(self, unit: Unit, part: Part) -> bool:
-        of_first, of_later = self._first_parts.used(part.now), self._later_parts.used(part.now)
+        of_first, of_later = self._first_parts.used_for(unit.group.key, part.now), self._later_parts.used(part.now)
         if unit.attempt is not None and unit is not part.of:
             return False
-        if not unit.has_hope:
-            return of_first + of_later < _WITHOUT_HOPE
+        if not unit.has_hope and self._used_by(unit) >= _WITHOUT_HOPE:
+            return False
         if unit.attempt is None:
             return of_first < _HALF
         # What one that is under way takes beyond that, the next window has less, see `_stop`.
@@ -147,7 +149,7 @@ class Trials:
         return unit.shortfall is not None and not unit.has_hope and not is_due
 
     def _may_look(self, unit: Unit, now: float) -> bool:
-        used = self._looks.used(now)
+        used = self._looks.used_for(unit.group.key, now)
         return used < _MOST_OF_LOOKS / 3 or (used < _MOST_OF_LOOKS and now - unit.looked_at >= _LOOK_EVERY)
 
     def go_on(  # noqa: PLR0913  # the gang, and the time that there is

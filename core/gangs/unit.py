@@ -67,7 +67,8 @@ class Unit:
         self.order: Order = (True, 0, 0, "", "")
         self.overtaken = 0  # gangs behind this one that were placed since it did not fit
         self.packing_problem = ""  # the last reported one
-        self.holds_until = 0.0  # gangs behind this one wait until then
+        self.holds_until = 0.0  # gangs of its namespace behind this one wait until then
+        self.holds_others_until = 0.0  # and those of other namespaces
 
     def drop_attempt(self) -> None:
         """Begin anew next time. What the attempt has taken counts for its namespace."""

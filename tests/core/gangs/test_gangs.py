@@ -350,7 +350,7 @@ def test_a_gang_that_waits_behind_one_of_another_namespace_does_not_tell_its_nam
     setting.see(*late, *large)
     assert "1 of 2" in setting.ask(large[0])
     stored = setting.gangs._units["theirs/large"]  # noqa: SLF001  # as if it had been overtaken
-    stored.holds_until = 1.0
+    stored.holds_others_until = 1.0
     reported = "group default/train: waits behind a group of another namespace, which was overtaken too often"
     assert setting.ask(late[0]) == reported
     assert f"group default/train: {setting.status().reason}" == reported

@@ -320,7 +320,7 @@ def test_an_attempt_that_is_held_up_holds_up_no_other_one() -> None:
     setting.ask(holding[0])
     setting.work(25.0)
     assert OPEN in setting.ask(late[0])
-    setting.gangs._units["a/holding"].holds_until = 600.0  # noqa: SLF001  # else twenty gangs have to overtake it
+    setting.gangs._units["a/holding"].holds_others_until = 600.0  # noqa: SLF001  # else twenty gangs have to overtake it
     setting.see(*first, *small)
     for gang in small, first:  # attempts of their namespace have failed, and none of the one of `late`
         setting.ask(gang[0])

@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutants.fault import Fault
 
 _TRIALS: Final = ("core/gangs/test_trials.py",)
+_FAIRNESS: Final = ("core/gangs/test_fairness.py",)
 
 FAULTS: Final = (
     Fault(
@@ -17,8 +18,8 @@ FAULTS: Final = (
     Fault(
         id="gangs-tell-names-of-other-namespaces",
         breaks="The Event of a pod has the name of a group in a namespace that its owner may not read.",
-        old='    named = f"group {holding}" if is_own else "a group of another namespace"',
-        new='    named = f"group {holding}"',
+        old='    named = f"group {held_by.group.key}" if is_own else "a group of another namespace"',
+        new='    named = f"group {held_by.group.key}"',
         tests=("core/gangs/test_gangs.py",),
     ),
     Fault(
@@ -114,8 +115,29 @@ FAULTS: Final = (
     Fault(
         id="failures-of-a-namespace-do-not-matter",
         breaks="Gangs of a namespace that fail keep those of others waiting.",
-        old="return not unit.has_hope, used - of_present, unit.order",
+        old="return not unit.has_hope, self._used_by(unit) - of_present, unit.order",
         new="return not unit.has_hope, 0.0, unit.order",
+    ),
+    Fault(
+        id="a-namespace-takes-all-the-time-of-gangs",
+        breaks="Gangs of one namespace that fail keep one of another namespace waiting for ever.",
+        old="        return self.used(now) + self.used_by(gang) / 4",
+        new="        return self.used(now)",
+        tests=_FAIRNESS,
+    ),
+    Fault(
+        id="a-gang-that-never-fits-holds-all-namespaces",
+        breaks="A tenant keeps the gangs of others waiting for an hour.",
+        old="if _namespace(each) == _namespace(unit) else each.holds_others_until",
+        new="if each else 0.0",
+        tests=_FAIRNESS,
+    ),
+    Fault(
+        id="gangs-of-other-namespaces-are-held-every-time",
+        breaks="A tenant keeps the gangs of others waiting for a minute after each 20.",
+        old="        if self._of_others.used_for(key, now) + longest <= _MOST:",
+        new="        if longest <= _MOST:",
+        tests=_FAIRNESS,
     ),
     Fault(
         id="any-change-of-a-node-is-hope",
