@@ -189,7 +189,7 @@ class Explainer:
             return scheduling_group_status(self.mirror, pod.scheduling_group, unread)
         if self._effects is None or self._effects.gangs is None:
             return None
-        return self._effects.gangs.unit_status(pod.group_name, self._effects.clock())
+        return self._effects.gangs.unit_status(pod.group_key, self._effects.clock())
 
     def victims_of(self, pod: Pod) -> Sequence[AwaitedVictim]:
         """Return the victims of preemption that a pod waits for."""

@@ -178,7 +178,7 @@ class PendingView:
         """Number of pods so far that the caller may not see."""
         self._members: dict[int, _Members] = {}  # index in the judgements -> pods, in the order of the first pods
         self.units: Final[list[UnitStatus]] = []
-        self._unit_places: dict[tuple[str, str], int | None] = {}  # names of a pod's groups -> index in the units
+        self._unit_places: dict[tuple[str, object], int | None] = {}  # a pod's groups -> index in the units
 
     def pods(self) -> Iterator[PendingPod]:
         """Yield the pods, the oldest first."""
@@ -219,7 +219,7 @@ class PendingView:
         return PendingPods(head.generation, head.nodes, head.standing, head.problems, *parts)
 
     def _unit_place(self, pod: Pod) -> int | None:
-        key = (pod.scheduling_group, pod.group_name)
+        key = (pod.scheduling_group, pod.group_key)
         if key not in self._unit_places:
             unit = self._explainer.unit_of(pod)
             self._unit_places[key] = None if unit is None else len(self.units)

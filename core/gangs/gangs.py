@@ -49,7 +49,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.pending_pods import Group, Rule
 from core.mirror.work import WorkLimitError
-from core.objects.groups import Packing, PodGroup
+from core.objects.groups import GroupKey, Packing, PodGroup
 from core.objects.pod import Pod
 
 _AHEAD: Final = 4
@@ -96,9 +96,9 @@ class Gangs:
         self._placer = placer
         self._trials = Trials(mirror, placer, cpu)
         self._eligible = eligible
-        self._units: dict[str, Unit] = {}
-        self._reserving: dict[str, Unit] = {}  # units with a reservation
-        self._waiting: dict[str, Unit] = {}  # units that were refused and not placed since
+        self._units: dict[Group, Unit] = {}
+        self._reserving: dict[Group, Unit] = {}  # units with a reservation
+        self._waiting: dict[Group, Unit] = {}  # units that were refused and not placed since
         self._holds_of = Holds()
         self._packing_problems: dict[str, str] = {}  # unit -> problem that was not taken yet
         self._has_begun = False
@@ -174,11 +174,12 @@ class Gangs:
         if unit is not None:
             self._give_back(unit, uid)
             if not unit.reserved:
-                del self._reserving[unit.group.key]
+                del self._reserving[unit.group]
         return unit is not None
 
     def _reserved_for(self, uid: str) -> Unit | None:
-        unit = self._units.get(self._mirror.groups.key_of.get(uid, ""))
+        group = self._mirror.groups.of(uid)
+        unit = None if group is None else self._units.get(group)
         return unit if unit is not None and uid in unit.reserved else None
 
     def ask(self, pod: Pod, now: float, nodes: NodeBatch | None = None) -> GangResponse:
@@ -199,7 +200,7 @@ class Gangs:
         return response
 
     def _response(self, pod: Pod, now: float, nodes: NodeBatch | None) -> GangResponse:
-        group = self._mirror.groups.get(self._mirror.groups.key_of.get(pod.uid, ""))
+        group = self._mirror.groups.of(pod.uid)
         if group is None:
             return None
         if group.members[pod.uid].terminating:  # no API server binds it any more
@@ -223,7 +224,7 @@ class Gangs:
         if waits := waiting_text(rule, counts, missing):
             return self._rejected(unit, counts, waits)
         if not members:
-            self._waiting.pop(unit.group.key, None)
+            self._waiting.pop(unit.group, None)
             unit.drop_attempt()
             unit.scheduled_at = now if unit.scheduled_at is None else unit.scheduled_at
             return None
@@ -244,7 +245,7 @@ class Gangs:
         return self._claimed(unit, node, now)
 
     def _unfinished(self, unit: Unit, members: int) -> Unfinished:
-        self._waiting[unit.group.key] = unit
+        self._waiting[unit.group] = unit
         unit.reason, unit.is_timed_out = f"places for its {members} members are still looked for", False
         return Unfinished(f"group {unit.group.key}: {unit.reason}")
 
@@ -262,14 +263,14 @@ class Gangs:
 
     def _claimed(self, unit: Unit, node: str, now: float) -> Placed:
         if not unit.reserved:
-            self._reserving.pop(unit.group.key, None)
+            self._reserving.pop(unit.group, None)
             unit.scheduled_at = now
         return Placed(node)
 
     def _rejected(self, unit: Unit, counts: Tally, reason: str, shortfall: Shortfall | None = None) -> Rejected:
         if not counts.scheduled:  # this member has no place, so the reservations of the others are of no use
             self._release(unit)
-        self._waiting[unit.group.key] = unit
+        self._waiting[unit.group] = unit
         unit.reason, unit.is_timed_out, unit.shortfall = reason, False, shortfall
         if shortfall is None:
             unit.drop_attempt()
@@ -295,15 +296,14 @@ class Gangs:
         unit.version = unit.group.version
         unit.reason, unit.is_timed_out = "", False
         unit.overtaken = 0
-        self._reserving[unit.group.key] = unit
-        self._waiting.pop(unit.group.key, None)
+        self._reserving[unit.group] = unit
+        self._waiting.pop(unit.group, None)
 
     # Gangs that come first.
 
     def _forget_gone_waiting(self) -> None:
-        there = self._mirror.groups
-        for key in [key for key, each in self._waiting.items() if there.get(key) is not each.group]:
-            del self._waiting[key]
+        for group in [group for group in self._waiting if group not in self._mirror.groups]:
+            del self._waiting[group]
 
     def _ahead(self, unit: Unit) -> list[Unit]:
         self._forget_gone_waiting()
@@ -344,10 +344,10 @@ class Gangs:
             unit.order = order_of(unit, self._tally(unit))
         for unit in sorted((unit for unit in units if not unit.order[0]), key=lambda each: each.order):
             unit.has_hope = True
-            self._waiting[unit.group.key] = unit
+            self._waiting[unit.group] = unit
             self._try(unit, part)
             if not unit.has_hope and unit.stop is None:  # it needs no places
-                self._waiting.pop(unit.group.key, None)
+                self._waiting.pop(unit.group, None)
 
     # Reservations that are no longer needed.
 
@@ -372,12 +372,12 @@ class Gangs:
         for uid in list(unit.reserved)[-excess:] if excess > 0 else ():
             self._give_back(unit, uid)
         if not unit.reserved:
-            del self._reserving[unit.group.key]
+            del self._reserving[unit.group]
 
     def _release(self, unit: Unit) -> None:
         for uid in tuple(unit.reserved):
             self._give_back(unit, uid)
-        self._reserving.pop(unit.group.key, None)
+        self._reserving.pop(unit.group, None)
 
     def _give_back(self, unit: Unit, uid: str) -> None:
         del unit.reserved[uid]
@@ -387,17 +387,16 @@ class Gangs:
     # Members and rules.
 
     def _unit(self, group: Group) -> Unit:
-        unit = self._units.get(group.key)
-        if unit is None or unit.group is not group:  # the group was deleted and created again under the same name
+        unit = self._units.get(group)
+        if unit is None:
             if len(self._units) > len(self._mirror.groups):
                 self._forget_gone()
-            unit = self._units[group.key] = Unit(group)
+            unit = self._units[group] = Unit(group)
         return unit
 
     def _forget_gone(self) -> None:
-        groups = self._mirror.groups
-        for key in [key for key, unit in self._units.items() if groups.get(key) is not unit.group]:
-            del self._units[key]
+        for group in [group for group in self._units if group not in self._mirror.groups]:
+            del self._units[group]
 
     def _rule(self, group: Group) -> Rule:
         return group.rule(self._mirror.objects(PodGroup))
@@ -414,18 +413,19 @@ class Gangs:
 
     # Status.
 
-    def unit_status(self, key: str, now: float) -> UnitStatus | None:
-        """Return the status of a unit by NAMESPACE/NAME (upstream GetUnitStatus), or None if no such group exists."""
-        group = self._mirror.groups.get(key)
+    def unit_status(self, key: GroupKey | None, now: float) -> UnitStatus | None:
+        """Return the status of a unit (upstream GetUnitStatus), or None if no such group exists."""
+        group = None if key is None else self._mirror.groups.get(key)
         if group is not None:
             unit = self._unit(group)
             packed = packing_of(unit, self._mirror)
             return status_of(unit, self._tally(unit), self._rule(group), packed, now)
-        found = self._mirror.objects(PodGroup).get(key)
+        found = None if key is None or not key.by_object else self._mirror.objects(PodGroup).get(key.name)
         return None if found is None else status_without_members(found)
 
     def unit_statuses(self, now: float) -> Iterator[UnitStatus]:
         """Yield the status of every unit by name, including PodGroups without members."""
-        for key in sorted({group.key for group in self._mirror.groups} | set(self._mirror.objects(PodGroup))):
+        keys = {GroupKey(name, by_object=True) for name in self._mirror.objects(PodGroup)}
+        for key in sorted(keys.union(GroupKey(group.key, group.by_object) for group in self._mirror.groups)):
             if (status := self.unit_status(key, now)) is not None:  # always true: each key is of a group or a PodGroup
                 yield status

@@ -16,6 +16,7 @@ from core.objects.groups import (
     MAX_TIMEOUT,
     PACKING_ANNOTATION,
     SPREAD,
+    GroupKey,
     Packing,
     PodGroup,
     SchedulingGroup,
@@ -273,20 +274,17 @@ class Rule(NamedTuple):
 class Group:
     """The members of one group. `version` changes with each change of the group that can affect its placement."""
 
-    __slots__ = ("ended", "key", "members", "version")
+    __slots__ = ("by_object", "ended", "key", "members", "version")
 
-    def __init__(self, key: str) -> None:
-        self.key: Final = key
+    def __init__(self, key: GroupKey) -> None:
+        self.key: Final = key.name
         """NAMESPACE/NAME"""
+        self.by_object: Final = key.by_object
+        """Whether the group is a PodGroup."""
         self.members: dict[str, Pod] = {}  # uid -> pod as in the watch, in the order of arrival
         self.ended = 0
         """Members that had a node and were deleted or have ended, since the group first had a member."""
         self.version = 0
-
-    @property
-    def by_object(self) -> bool:
-        """Whether the group is a PodGroup."""
-        return any(pod.group is not None and pod.group.by_object for pod in self.members.values())
 
     def rule(self, pod_groups: Mapping[str, PodGroup]) -> Rule:
         """Return the rule from the PodGroup or from the annotations of the members.
@@ -325,15 +323,15 @@ class Group:
 
 
 class PodGroups:
-    """NAMESPACE/NAME -> group, for groups with a member. Upstream's own pod groups are not included.
+    """The groups with a member. Upstream's own pod groups are not included.
 
     A group is removed with its last member, so the memory is bounded by the existing pods.
     """
 
     def __init__(self) -> None:
-        self.key_of: Final[dict[str, str]] = {}
-        """uid -> NAMESPACE/NAME of the group, for all members."""
-        self._groups: dict[str, Group] = {}
+        self.key_of: Final[dict[str, GroupKey]] = {}
+        """uid -> key of the group, for all members."""
+        self._groups: dict[GroupKey, Group] = {}
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -341,26 +339,35 @@ class PodGroups:
     def __iter__(self) -> Iterator[Group]:
         return iter(self._groups.values())
 
-    def get(self, key: str) -> Group | None:
+    def __contains__(self, group: Group) -> bool:
+        """Return whether a group still has members. One that had none for a time is another group."""
+        return self._groups.get(GroupKey(group.key, group.by_object)) is group
+
+    def get(self, key: GroupKey) -> Group | None:
         """Return a group, or None if it has no member."""
         return self._groups.get(key)
 
+    def of(self, uid: str) -> Group | None:
+        """Return the group of a pod, or None if it is in none."""
+        key = self.key_of.get(uid)
+        return None if key is None else self._groups[key]
+
     def see(self, pod: Pod, *, deleted: bool) -> None:
         """Apply the state of a pod, which may join a group, leave it, or move to another one."""
-        key = "" if deleted or pod.terminal else pod.group_name
+        key = None if deleted or pod.terminal else pod.group_key
         known = self.key_of.get(pod.uid)
         if known is not None and known != key:
             self._leave(known, pod.uid)
-        if key:
+        if key is not None:
             self._enter(key, pod)
 
-    def touch(self, key: str) -> None:
-        """Mark the group as changed, because its PodGroup was changed or deleted."""
-        group = self._groups.get(key)
+    def touch(self, name: str) -> None:
+        """Mark the group of a PodGroup as changed, because that was changed or deleted."""
+        group = self._groups.get(GroupKey(name, by_object=True))
         if group is not None:
             group.version += 1
 
-    def _enter(self, key: str, pod: Pod) -> None:
+    def _enter(self, key: GroupKey, pod: Pod) -> None:
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = Group(key)
@@ -371,7 +378,7 @@ class PodGroups:
         if before is None or placing(before) != placing(pod):
             group.version += 1
 
-    def _leave(self, key: str, uid: str) -> None:
+    def _leave(self, key: GroupKey, uid: str) -> None:
         group = self._groups[key]
         group.ended += bool(group.members.pop(uid).node_name)
         group.version += 1

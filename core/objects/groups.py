@@ -4,7 +4,7 @@ Source of PodGroup: sigs.k8s.io/scheduler-plugins apis/scheduling/v1alpha1/types
 """
 
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -67,6 +67,15 @@ class PodGroup(Namespaced, frozen=True, kw_only=True, gc=False):
     minimum: int = 0
     timeout: int = 0
     packing: Packing = SPREAD
+
+
+class GroupKey(NamedTuple):
+    """A group. A PodGroup and a `kindred.dev/group` of one name are two groups."""
+
+    name: str
+    """NAMESPACE/NAME"""
+    by_object: bool = False
+    """Whether it is a PodGroup."""
 
 
 class Membership(msgspec.Struct, frozen=True, gc=False):

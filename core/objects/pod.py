@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from core.objects.affinity import NO_AFFINITY, NO_NODE_AFFINITY, NodeAffinity, PodAffinity
-from core.objects.groups import Membership
+from core.objects.groups import GroupKey, Membership
 from core.objects.kinds import ControllerRef
 from core.objects.labels import NOTHING, Selector
 from core.objects.pod_requests import (
@@ -322,6 +322,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     def group_name(self) -> str:
         """NAMESPACE/NAME of the group that Kindred places the pod in. Empty for none."""
         return f"{self.namespace}/{self.group.group}" if self.group is not None else ""
+
+    @property
+    def group_key(self) -> GroupKey | None:
+        """The group that Kindred places the pod in. None for none."""
+        return GroupKey(self.group_name, self.group.by_object) if self.group is not None else None
 
     @property
     def claims_resources(self) -> bool:

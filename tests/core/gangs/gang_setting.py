@@ -7,7 +7,7 @@ from core.framework.evaluation import Evaluation
 from core.gangs.attempts import Shortfall
 from core.gangs.gangs import Gangs, Placed, Rejected, Unfinished
 from core.gangs.placing import Gang, Placer
-from core.gangs.unit import UnitStatus
+from core.gangs.unit import Unit, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod
@@ -118,10 +118,14 @@ class GangSetting:
         """Let the watch show a pod on the node that was decided for it."""
         self.see(pod.on(self.place_of(pod)))
 
-    def status(self, key: str = "default/train") -> UnitStatus:
-        """Return the status of a unit that there is."""
-        found = self.gangs.unit_status(key, self.now)
-        assert found is not None
+    def status(self, unit: str = "default/train") -> UnitStatus:
+        """Return the status of the only unit of a name."""
+        (found,) = (each for each in self.gangs.unit_statuses(self.now) if each.unit == unit)
+        return found
+
+    def unit(self, name: str) -> Unit:
+        """Return the state of the only unit of a name, to change what takes long to come about."""
+        (found,) = (each for group, each in self.gangs._units.items() if group.key == name)  # noqa: SLF001
         return found
 
     def assumed(self) -> set[str]:

@@ -4,7 +4,7 @@ import pytest
 
 from core.events import ClusterEvent
 from core.gangs.unit import SchedulingStatus
-from core.objects.groups import PodGroup
+from core.objects.groups import GroupKey, PodGroup
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of
 from tests.core.gangs.gang_setting import GangSetting, member, node
@@ -199,6 +199,21 @@ def test_a_pod_group_that_goes_releases_everything() -> None:
     assert setting.status().reason == "PodGroup default/train does not exist"
 
 
+def test_a_pod_group_and_a_labelled_group_of_one_name_are_two_groups() -> None:
+    """Members of the one that runs would be taken for members of the other, which would run in part."""
+    setting = GangSetting(node("n0"), node("n1"), *(member(name, 3, cpu=0).on("n0") for name in "xyz"))
+    setting.mirror.apply(ClusterEvent("Add", PodGroup(namespace="default", name="train", minimum=3)))
+    first, *others = (make_pod(name).label("scheduling.x-k8s.io/pod-group", "train") for name in "abc")
+    setting.see(first, others[0])
+    assert setting.ask(first) == "group default/train: waits for 1 more member of 3"
+    setting.see(others[1])
+    assert setting.ask(first).startswith("on ")
+    assert setting.assumed() == {"a", "b", "c"}
+    found = [(each.unit, each.members, each.status) for each in setting.gangs.unit_statuses(0.0)]
+    scheduled, reserved = SchedulingStatus.SCHEDULED, SchedulingStatus.RESERVED
+    assert found == [("default/train", 3, scheduled), ("default/train", 3, reserved)]
+
+
 def test_who_decides_no_more_holds_nothing() -> None:
     setting = GangSetting(node("n0"), node("n1"))
     setting.see(A, B, C)
@@ -291,7 +306,7 @@ def test_another_life_of_a_group_knows_nothing_of_the_one_before() -> None:
         setting.ask(pod)
     setting.now = 5.0
     setting.delete(A, B, C)
-    assert setting.gangs.unit_status("default/train", 5.0) is None
+    assert setting.gangs.unit_status(GroupKey("default/train"), 5.0) is None
     setting.see(A)
     assert setting.ask(A) == "group default/train: waits for 2 more members of 3"
     assert setting.status().scheduled_since is None
@@ -315,7 +330,7 @@ def test_units_are_listed_by_name_with_pod_groups_that_have_no_member() -> None:
         ("default/other", SchedulingStatus.PENDING, "waits for 1 more member of 2"),
         ("default/train", SchedulingStatus.PENDING, "waits for 2 more members of 3"),
     ]
-    assert setting.gangs.unit_status("default/none", 0.0) is None
+    assert setting.gangs.unit_status(GroupKey("default/none", by_object=True), 0.0) is None
 
 
 def small_gang(number: int) -> list[PodBuilder]:
@@ -349,7 +364,7 @@ def test_a_gang_that_waits_behind_one_of_another_namespace_does_not_tell_its_nam
     late = [each.created("2026-01-01T00:00:00Z") for each in (A, B, C)]
     setting.see(*late, *large)
     assert "1 of 2" in setting.ask(large[0])
-    stored = setting.gangs._units["theirs/large"]  # noqa: SLF001  # as if it had been overtaken
+    stored = setting.unit("theirs/large")  # as if it had been overtaken
     stored.holds_others_until = 1.0
     reported = "group default/train: waits behind a group of another namespace, which was overtaken too often"
     assert setting.ask(late[0]) == reported
@@ -363,7 +378,7 @@ def test_a_gang_that_was_refused_for_another_is_tried_anew_though_nothing_has_ch
     large = [member(f"large{at}", 2, "large").created("2025-01-01T00:00:00Z") for at in range(2)]
     setting.see(*large)
     assert "1 of 2" in setting.ask(large[0])
-    stored = setting.gangs._units["default/large"]  # noqa: SLF001  # as if it had been overtaken
+    stored = setting.unit("default/large")  # as if it had been overtaken
     stored.holds_until = 1.0
     assert "waits behind group default/large" in setting.ask(late[0])
     setting.now = 1.0
@@ -373,4 +388,4 @@ def test_a_gang_that_was_refused_for_another_is_tried_anew_though_nothing_has_ch
 def test_a_pod_without_a_group_is_an_ordinary_one_without_a_unit() -> None:
     setting = GangSetting(node("n0"))
     assert setting.ask(make_pod("p")) == "ordinary"
-    assert setting.gangs.unit_status(pod_of(make_pod("p")).group_name, 0.0) is None
+    assert setting.gangs.unit_status(pod_of(make_pod("p")).group_key, 0.0) is None

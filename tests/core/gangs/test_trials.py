@@ -305,7 +305,7 @@ def test_a_gang_behind_one_that_holds_it_up_is_tried_when_that_ends() -> None:
     setting.see(*old, *young)
     setting.ask(old[0])
     setting.ask(young[0])
-    setting.gangs._units["default/w"].holds_until = 30.0  # noqa: SLF001  # else twenty gangs have to overtake it
+    setting.unit("default/w").holds_until = 30.0  # else twenty gangs have to overtake it
     setting.see_node("n1")
     setting.work(29.0)
     assert setting.assumed() == set()
@@ -320,7 +320,7 @@ def test_an_attempt_that_is_held_up_holds_up_no_other_one() -> None:
     setting.ask(holding[0])
     setting.work(25.0)
     assert OPEN in setting.ask(late[0])
-    setting.gangs._units["a/holding"].holds_others_until = 600.0  # noqa: SLF001  # else twenty gangs have to overtake it
+    setting.unit("a/holding").holds_others_until = 600.0  # else twenty gangs have to overtake it
     setting.see(*first, *small)
     for gang in small, first:  # attempts of their namespace have failed, and none of the one of `late`
         setting.ask(gang[0])

@@ -172,9 +172,8 @@ def seen(*pods: PodBuilder) -> ClusterMirror:
     return mirror
 
 
-def group_of(mirror: ClusterMirror, key: str = "default/train") -> Group:
-    group = mirror.groups.get(key)
-    assert group is not None
+def group_of(mirror: ClusterMirror) -> Group:
+    (group,) = mirror.groups
     return group
 
 
@@ -189,7 +188,7 @@ def names(mirror: ClusterMirror) -> dict[str, list[str]]:
 def test_members_are_kept_by_namespace_and_name_of_their_group() -> None:
     mirror = seen(member("a"), member("b"), member("c", "other"), member("d").in_namespace("shop"), make_pod("e"))
     assert names(mirror) == {"default/train": ["a", "b"], "default/other": ["c"], "shop/train": ["d"]}
-    assert mirror.groups.key_of == {
+    assert {uid: key.name for uid, key in mirror.groups.key_of.items()} == {
         "default/a": "default/train",
         "default/b": "default/train",
         "default/c": "default/other",

@@ -119,6 +119,13 @@ FAULTS: Final = (
         new="return not unit.has_hope, 0.0, unit.order",
     ),
     Fault(
+        id="groups-of-one-name-are-one",
+        breaks="A PodGroup runs in part beside pods of a label with its name.",
+        old="return GroupKey(self.group_name, self.group.by_object) if",
+        new="return GroupKey(self.group_name) if",
+        tests=("core/gangs/test_gangs.py",),
+    ),
+    Fault(
         id="a-namespace-takes-all-the-time-of-gangs",
         breaks="Gangs of one namespace that fail keep one of another namespace waiting for ever.",
         old="        return self.used(now) + self.used_by(gang) / 4",

@@ -11,6 +11,7 @@ from app.objects.decode_pod import decode_pod
 from app.verbs.request import Request, VerbOutcome
 from app.verbs.scopes import DecideScope
 from core.gangs.unit import SchedulingStatus
+from core.objects.groups import GroupKey
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, args, node_of, written
 from tests.builders import PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of
@@ -174,7 +175,7 @@ def test_after_a_restart_the_rest_of_a_gang_comes_before_any_other_pod() -> None
     assert setting.decide(make_pod("other").requests(cpu=2), NAMES) == ""
     assert setting.assumed().keys() == {"default/b", "default/c"}
     assert setting.effects.gangs is not None
-    found = setting.effects.gangs.unit_status("default/train", setting.now)
+    found = setting.effects.gangs.unit_status(GroupKey("default/train"), setting.now)
     assert found is not None
     assert found.status is SchedulingStatus.RESERVED
 
