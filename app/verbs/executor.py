@@ -316,7 +316,7 @@ class Executor:
         result = EvictionResult.PREEMPTED
         try:
             for victim in plan.victims:
-                if self._release(victim.uid):
+                if self._release(victim.uid) or not self._mirror.is_mirrored(victim.uid):  # it holds no place any more
                     continue
                 if not victim.terminating:
                     self._check(pod)

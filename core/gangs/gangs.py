@@ -168,13 +168,13 @@ class Gangs:
     def leave(self, uid: str) -> bool:
         """Release the reservation of a pod, and return whether it had one.
 
-        It is no member any more, and the watch may be late, or a more important pod gets the place.
+        It is no member any more, and the watch may be late, or a more important pod gets the place. If nobody of its
+        gang is decided for, the others would run without it, so their reservations end, too.
         """
         unit = self._reserved_for(uid)
         if unit is not None:
             self._give_back(unit, uid)
-            if not unit.reserved:
-                del self._reserving[unit.group]
+            self._review(unit)
         return unit is not None
 
     def _reserved_for(self, uid: str) -> Unit | None:
@@ -252,14 +252,17 @@ class Gangs:
     def _holds(self, unit: Unit, pod: Pod, node: str, nodes: NodeBatch | None) -> bool:
         """End a member's reservation, and return whether its node still fits.
 
-        If not, release the whole gang's reservations.
+        If not, or if that takes too much work, release the whole gang's reservations. Raises WorkLimitError.
         """
         del unit.reserved[pod.uid]
         self._mirror.forget(pod.uid)
-        if (nodes is None or nodes.position(node) >= 0) and self._placer.fits(pod, node):
-            return True
-        self._release(unit)
-        return False
+        holds = False
+        try:
+            holds = (nodes is None or nodes.position(node) >= 0) and self._placer.fits(pod, node)
+        finally:
+            if not holds:
+                self._release(unit)
+        return holds
 
     def _claimed(self, unit: Unit, node: str, now: float) -> Placed:
         if not unit.reserved:

@@ -1,6 +1,14 @@
 """Members that terminate, come again and again, or that only a request has shown."""
 
+from typing import NoReturn
+
+import pytest
+
+from core.gangs.placing import Placer
+from core.gangs.unit import SchedulingStatus
+from core.mirror.work import WorkLimitError
 from tests.builders import make_pod
+from tests.core.decoded import pod_of
 from tests.core.gangs.gang_setting import GangSetting, member, node
 
 A, B, C, D = (member(name, 3) for name in "abcd")
@@ -31,6 +39,40 @@ def test_nothing_is_held_when_a_member_of_a_gang_without_a_request_terminates() 
     setting.see(B.terminating())
     setting.gangs.begin(setting.now)
     assert not setting.assumed()
+
+
+def test_nothing_is_held_when_a_gang_without_a_request_loses_a_place_to_a_more_important_pod() -> None:
+    """Else the other members would be bound, and run in part."""
+    setting = GangSetting(node("n0", 1))
+    setting.see(A, B, C)
+    setting.ask(A)
+    setting.see_node("n1", 2)
+    setting.work(0.3)
+    assert setting.gangs.leave(pod_of(B).uid)
+    assert not setting.assumed()
+
+
+def test_a_gang_that_has_started_keeps_its_other_places_when_it_loses_one() -> None:
+    setting = setting_of_two()
+    setting.ask(A)
+    assert setting.gangs.leave(pod_of(B).uid)
+    assert setting.assumed() == {"a", "c"}
+
+
+def test_a_member_that_takes_too_much_work_at_its_place_releases_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = setting_of_two()
+    setting.ask(A)
+    setting.ask(B)
+
+    def raises(*_: object) -> NoReturn:
+        raise WorkLimitError("spec", 1, 2, 1)
+
+    monkeypatch.setattr(Placer, "fits", raises)
+    with pytest.raises(WorkLimitError):
+        setting.ask(C)
+    setting.now = 60.0
+    setting.gangs.begin(setting.now)
+    assert setting.status().status is SchedulingStatus.SCHEDULING
 
 
 def test_a_member_that_terminates_before_it_is_bound_does_not_count() -> None:

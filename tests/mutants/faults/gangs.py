@@ -119,6 +119,20 @@ FAULTS: Final = (
         new="return not unit.has_hope, 0.0, unit.order",
     ),
     Fault(
+        id="the-others-keep-their-places-after-a-preemption",
+        breaks="A gang runs in part, because a more important pod took the place of a member.",
+        old="            self._give_back(unit, uid)\n            self._review(unit)\n",
+        new="            self._give_back(unit, uid)\n",
+        tests=("core/gangs/test_gone_members.py",),
+    ),
+    Fault(
+        id="a-victim-without-a-place-is-deleted",
+        breaks="A pending pod of a gang is deleted for a place that it no longer has.",
+        old="                if self._release(victim.uid) or not self._mirror.is_mirrored(victim.uid):",
+        new="                if self._release(victim.uid):",
+        tests=("app/verbs/evicting/test_evictor.py",),
+    ),
+    Fault(
         id="groups-of-one-name-are-one",
         breaks="A PodGroup runs in part beside pods of a label with its name.",
         old="return GroupKey(self.group_name, self.group.by_object) if",

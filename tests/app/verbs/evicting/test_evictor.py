@@ -162,6 +162,7 @@ def test_a_plan_is_carried_out_only_if_the_mirror_is_fresh_still(
 ) -> None:
     async def main() -> EvictionOutcome:
         mirror = mirror_of(make_node("n1"))
+        mirror.assume(B, "n1", 0.0)
         outcomes: asyncio.Queue[EvictionOutcome] = asyncio.Queue()
         clock = asyncio.get_running_loop().time
         pods = UnschedulablePods(mirror, clock, outcomes.put_nowait)
@@ -186,3 +187,19 @@ def test_a_plan_is_carried_out_only_if_the_mirror_is_fresh_still(
     api = AllGivenUp()
     assert asyncio.run(main()).result is result
     assert api.requested == requested
+
+
+def test_a_victim_that_loses_its_reserved_place_while_another_one_is_evicted_is_not_deleted() -> None:
+    """It is a pod without a node, and its gang no longer counts there."""
+    mirror = mirror_of(make_node("n1"))
+    victims = [mirror.assume(pod, "n1", 0.0) for pod in (B, Pod("c", "default", "c"))]
+
+    class ThenReleased(AllGivenUp):
+        async def evict(self, victim: Pod, scheduler_name: str) -> bool:
+            mirror.forget(victims[1].uid)
+            return await super().evict(victim, scheduler_name)
+
+    api = ThenReleased()
+    executor = Executor(api, Preemptions(mirror, lambda: 0.0), mirror, lambda: True)
+    asyncio.run(executor.carry_out(A, Plan("n1", victims)))
+    assert api.requested == ["nominate a n1", "evict b for ", "event default/b"]
