@@ -6,7 +6,7 @@ decision, and no TTL ends the assumption. A reservation ends in one of these way
 - A request comes for the member. The member is decided for that node, and its assumption becomes an ordinary one.
 - A request comes for the member, and its node no longer fits. Then the whole gang is placed anew, or not at all.
 - The reservation is older than the timeout of the group.
-- The member terminates or is deleted, or so many do that the group cannot reach its minimum.
+- The member terminates or is deleted, its node is gone, or so many are that the group cannot reach its minimum.
 - The minimum drops below the reserved members.
 - The replica stops deciding.
 
@@ -129,7 +129,7 @@ class Gangs:
         for unit in tuple(self._reserving.values()):
             if now >= unit.deadline:
                 self._time_out(unit, now)
-            elif unit.group.version != unit.version:
+            elif self._version(unit) != unit.version:
                 self._review(unit)
 
     def work(self, now: float) -> bool:
@@ -296,7 +296,7 @@ class Gangs:
         if not unit.reserved:  # else a member that comes again and again would keep the places of the others
             unit.reserved_at, unit.deadline = now, now + timeout
         unit.reserved.update(found)
-        unit.version = unit.group.version
+        unit.version = self._version(unit)
         unit.reason, unit.is_timed_out = "", False
         unit.overtaken = 0
         self._reserving[unit.group] = unit
@@ -361,11 +361,11 @@ class Gangs:
         unit.timeouts += 1
 
     def _review(self, unit: Unit) -> None:
-        """After members or the rule changed, release the reservations that are no longer needed."""
-        unit.version = unit.group.version
+        """After members, the rule or nodes changed, release the reservations that are of no use any more."""
+        unit.version = self._version(unit)
         for uid in tuple(unit.reserved):
-            member = unit.group.members.get(uid)
-            if member is None or member.terminating or not self._mirror.is_assumed(uid):  # deleted, bound or moved
+            member, is_gone = unit.group.members.get(uid), unit.reserved[uid] not in self._mirror.nodes.slots
+            if member is None or member.terminating or is_gone or not self._mirror.is_assumed(uid):  # bound or moved
                 self._give_back(unit, uid)
         rule, scheduled = self._rule(unit.group), self._tally(unit).scheduled
         excess = scheduled + len(unit.reserved) - rule.minimum
@@ -400,6 +400,9 @@ class Gangs:
     def _forget_gone(self) -> None:
         for group in [group for group in self._units if group not in self._mirror.groups]:
             del self._units[group]
+
+    def _version(self, unit: Unit) -> tuple[int, int]:
+        return unit.group.version, self._mirror.nodes.epoch
 
     def _rule(self, group: Group) -> Rule:
         return group.rule(self._mirror.objects(PodGroup))

@@ -45,7 +45,7 @@ class Unit:
         self.reserved: dict[str, str] = {}  # uid -> node
         self.reserved_at: float | None = None
         self.deadline = 0.0
-        self.version = 0  # of the group, at the last review of the reservations
+        self.version = (0, 0)  # of the group and of the set of nodes, at the last review of the reservations
         self.scheduled_at: float | None = None
         self.timed_out_at: float | None = None
         self.is_timed_out = False  # timed out, and not tried since

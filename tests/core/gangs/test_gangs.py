@@ -129,9 +129,18 @@ def test_a_place_that_no_longer_fits_is_released_with_the_others_where_there_is_
     setting = GangSetting(node("n0", 1), node("n1", 1), node("n2", 1))
     setting.see(A, B, C)
     setting.ask(A)
-    setting.lose_node(setting.place_of(B))
+    setting.see_node(setting.place_of(B), cpu=0)
     assert "1 of 2 members fit" in setting.ask(B)
     assert setting.assumed() == {"a"}
+
+
+def test_a_gang_that_has_started_keeps_its_other_places_when_the_node_of_a_member_goes() -> None:
+    setting = GangSetting(node("n0", 1), node("n1", 1), node("n2", 1))
+    setting.see(A, B, C)
+    setting.ask(A)
+    setting.lose_node(setting.place_of(B))
+    assert "0 of 1 members fit" in setting.ask(B)
+    assert setting.assumed() == {"a", "c"}
 
 
 def test_reservations_end_with_the_timeout_of_the_group() -> None:

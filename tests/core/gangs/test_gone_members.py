@@ -52,6 +52,19 @@ def test_nothing_is_held_when_a_gang_without_a_request_loses_a_place_to_a_more_i
     assert not setting.assumed()
 
 
+def test_nobody_of_a_gang_is_placed_when_the_node_of_another_member_has_gone_before_the_first_request() -> None:
+    setting = GangSetting(node("n0", 1))
+    setting.see(A, B, C)
+    setting.ask(A)
+    setting.see_node("n1", 1)
+    setting.see_node("n2", 1)
+    setting.work(0.3)
+    assert setting.assumed() == {"a", "b", "c"}
+    setting.lose_node("n2")
+    assert "2 of 3 members fit" in setting.ask(A)
+    assert not setting.assumed()
+
+
 def test_a_gang_that_has_started_keeps_its_other_places_when_it_loses_one() -> None:
     setting = setting_of_two()
     setting.ask(A)

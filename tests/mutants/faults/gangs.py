@@ -126,6 +126,13 @@ FAULTS: Final = (
         tests=("core/gangs/test_gone_members.py",),
     ),
     Fault(
+        id="places-on-nodes-that-are-gone-are-kept",
+        breaks="A gang runs in part, because the node of a reserved place has gone.",
+        old="unit.reserved[uid] not in self._mirror.nodes.slots",
+        new="uid not in unit.reserved",
+        tests=("core/gangs/test_gone_members.py",),
+    ),
+    Fault(
         id="a-victim-without-a-place-is-deleted",
         breaks="A pending pod of a gang is deleted for a place that it no longer has.",
         old="                if self._release(victim.uid) or not self._mirror.is_mirrored(victim.uid):",
