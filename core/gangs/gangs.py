@@ -233,8 +233,8 @@ class Gangs:
             if self._trials.is_over(half):
                 break
             self._try(each, half)
-        if held_by := self._holding(unit, counts, now):
-            return self._rejected(unit, counts, behind_text(unit, held_by))
+        if blocking := self._holding(unit, counts, now):
+            return self._rejected(unit, counts, behind_text(unit, blocking))
         self._attempt(unit, members, part, nodes, again=True)
         if unit.has_hope:
             return self._unfinished(unit, len(members))
@@ -256,13 +256,13 @@ class Gangs:
         """
         del unit.reserved[pod.uid]
         self._mirror.forget(pod.uid)
-        holds = False
+        fits = False
         try:
-            holds = (nodes is None or nodes.position(node) >= 0) and self._placer.fits(pod, node)
+            fits = (nodes is None or nodes.position(node) >= 0) and self._placer.fits(pod, node)
         finally:
-            if not holds:
+            if not fits:
                 self._release(unit)
-        return holds
+        return fits
 
     def _claimed(self, unit: Unit, node: str, now: float) -> Placed:
         if not unit.reserved:

@@ -50,10 +50,10 @@ def holding(unit: Unit, ahead: Iterable[Unit], now: float) -> Unit | None:
     return None
 
 
-def behind_text(unit: Unit, held_by: Unit) -> str:
+def behind_text(unit: Unit, blocking: Unit) -> str:
     """Return why a unit waits. Its Events must name no group of another namespace."""
-    is_own = _namespace(held_by) == _namespace(unit)
-    named = f"group {held_by.group.key}" if is_own else "a group of another namespace"
+    is_own = _namespace(blocking) == _namespace(unit)
+    named = f"group {blocking.group.key}" if is_own else "a group of another namespace"
     return f"waits behind {named}, which was overtaken too often"
 
 

@@ -52,9 +52,9 @@ class Crowd:
         self.setting.see(CHANGED)
         self.setting.delete(CHANGED)
 
-    def its_labels(self, asked: Sequence[PodBuilder]) -> None:
+    def its_labels(self, requested: Sequence[PodBuilder]) -> None:
         """Let the members change, so that their gang is hopeful again."""
-        self.setting.see(*(pod.label("at", f"{self.setting.now:.1f}") for pod in asked))
+        self.setting.see(*(pod.label("at", f"{self.setting.now:.1f}") for pod in requested))
 
 
 def test_looks_at_changed_nodes_are_shared_among_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:

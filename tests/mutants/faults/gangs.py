@@ -18,8 +18,8 @@ FAULTS: Final = (
     Fault(
         id="gangs-tell-names-of-other-namespaces",
         breaks="The Event of a pod has the name of a group in a namespace that its owner may not read.",
-        old='    named = f"group {held_by.group.key}" if is_own else "a group of another namespace"',
-        new='    named = f"group {held_by.group.key}"',
+        old='    named = f"group {blocking.group.key}" if is_own else "a group of another namespace"',
+        new='    named = f"group {blocking.group.key}"',
         tests=("core/gangs/test_gangs.py",),
     ),
     Fault(

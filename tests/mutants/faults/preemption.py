@@ -15,8 +15,8 @@ FAULTS: Final = (
     Fault(
         id="reserved-victim-deleted",
         breaks="A pod that has only a reserved place is deleted for a more important one.",
-        old="if self._release(victim.uid):",
-        new="if False:",
+        old="self._release(victim.uid) or ",
+        new="",
         tests=("evicting/test_evicting_decided.py",),
     ),
     Fault(
