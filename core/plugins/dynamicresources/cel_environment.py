@@ -221,14 +221,11 @@ class _Runtime:
         for each in rewriting.patterns:
             if self._matches_nothing(each) and each in rewriting.searched:
                 raise UnknownResultError(f"findAll of the regular expression {each}")
-        program = self._deserialized(decoded)
-        panics: list[Native] = []
-        keys: list[Native] = []
-        for parts, of in ((panics, rewriting.panics), (keys, rewriting.keys)):
-            for each in of:
-                decoded.expr.CopyFrom(each)
-                parts.append(self._deserialized(decoded))
-        return Plan(program, needs, tuple(panics), tuple(keys), rewriting.scoped)
+        part = checked_expression.parts_of(decoded)
+        panics, keys = (
+            tuple([self._deserialized(part(each)) for each in parts]) for parts in (rewriting.panics, rewriting.keys)
+        )
+        return Plan(self._deserialized(decoded), needs, panics, keys, rewriting.scoped)
 
     def _deserialized(self, checked: Native) -> Native:
         program = self.environment.deserialize(checked_expression.encoded(checked))

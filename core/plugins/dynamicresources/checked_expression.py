@@ -156,6 +156,26 @@ def encoded(checked: Node) -> bytes:
     return bytes(wrapped.SerializeToString())
 
 
+def parts_of(checked: Node) -> Callable[[Node], Node]:
+    """Return what makes a CheckedExpr of a part of one, without what it says of the other parts.
+
+    With all that it says, 230 parts of an expression of 10 KB took a second.
+    """
+    references = {each.key: each for each in checked.reference_map}
+    types = {each.key: each for each in checked.type_map}
+
+    def part(expression: Node) -> Node:
+        made, nodes = _classes()["CheckedExpr"](expr=expression), [expression]
+        while nodes:
+            current = nodes.pop()
+            made.reference_map.extend([references[current.id]] if current.id in references else ())
+            made.type_map.extend([types[current.id]] if current.id in types else ())
+            nodes += children(current)
+        return made
+
+    return part
+
+
 def node(**fields: Node) -> Node:
     """Return a new Expr."""
     return _classes()["Expr"](**fields)

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from core.objects import quantity
-from core.plugins.dynamicresources import cel_environment
+from core.plugins.dynamicresources import cel_environment, checked_expression
 from core.plugins.dynamicresources.selectors import (
     MAX_LENGTH,
     STORED,
@@ -120,6 +120,16 @@ def test_a_hostile_selector_ends_soon_without_a_verdict(expression: str, kind: S
     started = time.process_time()
     assert found(expression) is kind
     assert time.process_time() - started < 0.5
+
+
+def test_a_part_of_an_expression_has_only_what_is_said_of_it() -> None:
+    """Each call of a function is a part, so that the whole for each of them would take quadratic time."""
+    compiled = cel_environment.runtime().environment.compile("'a' + 'b' == 'c' || 1 + 2 == 3")
+    checked = checked_expression.decoded(compiled.serialize())
+    part = checked_expression.parts_of(checked)(checked.expr.call_expr.args[0])
+    assert (len(checked.type_map), len(part.type_map), len(part.reference_map)) == (11, 5, 2)
+    program = cel_environment.runtime().environment.deserialize(checked_expression.encoded(part))
+    assert program.eval(data={}).plain_value() is False
 
 
 def test_a_selector_of_ten_kilobytes_is_evaluated() -> None:
