@@ -124,7 +124,7 @@ def _rejections(pods: Sequence[DrainedPod], flags: Collection[str]) -> list[Kube
 
 
 LEFT_OUT: Final = (
-    "pods stay on a node that does not answer for the 300 s that they tolerate it",
+    "pods stay on a node that does not answer while they tolerate it: 300 s, or for good if they say so",
     "the node lifecycle controller evicts at a limited rate, and not at all where every zone is down",
     "a replica of a StatefulSet waits until the object of its node is deleted, or is marked out-of-service",
     "until then each pod there only terminates, and counts for affinity, anti-affinity and ReadWriteOncePod",

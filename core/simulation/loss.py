@@ -2,8 +2,9 @@
 
 Budgets do not matter to nodes that fail. Each domain is lost in two states, see core/simulation/lost_nodes.py: its
 nodes do not answer, as in the first minutes or hours, and they are removed. Left out: pods stay on a node that does not
-answer for the 300 s that they tolerate it, the eviction rates of zones, replicas of StatefulSets, which wait until the
-node's object is deleted, and that until then each pod there only terminates, so that rules about pods count it.
+answer while they tolerate it (300 s, or for good), the eviction rates of zones, replicas of StatefulSets, which wait
+until the node's object is deleted, and that until then each pod there only terminates, so that rules about pods count
+it.
 """
 
 from collections import Counter

@@ -102,7 +102,12 @@ def test_nodes_without_the_label_stay(tmp_path: Path) -> None:
 
 def test_what_it_leaves_out_is_said(tmp_path: Path) -> None:
     text = " ".join(kindred("loss", "--snapshot", dump(tmp_path, *NODES, *PODS)).stdout.split())
-    for each in ("300 s", "limited rate", "StatefulSet waits until the object of its node", "ReadWriteOncePod"):
+    for each in (
+        "or for good if",
+        "limited rate",
+        "StatefulSet waits until the object of its node",
+        "ReadWriteOncePod",
+    ):
         assert each in text
 
 
