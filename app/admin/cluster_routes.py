@@ -172,10 +172,23 @@ _SILENCE: Final = 75
 _COMMENT: Final = b": nothing has changed\n\n"
 
 
-def events_router(state_of: Callable[[], MirrorState], serving: ServingState) -> APIRouter:
+class FollowedState(MirrorState, frozen=True):
+    """An event: the mirror, and whether the pending pods have changed, which takes no generation."""
+
+    pending_changes: int
+    """Grows with each change of the pending pods."""
+
+
+def events_router(
+    state_of: Callable[[], MirrorState], pending_changes: Callable[[], int], serving: ServingState
+) -> APIRouter:
     """Return the route. It is not in the OpenAPI description, because OpenAPI cannot describe an endless stream."""
     router = APIRouter()
-    followers = _Followers(state_of, serving)
+
+    def followed() -> FollowedState:
+        return FollowedState(**msgspec.structs.asdict(state_of()), pending_changes=pending_changes())
+
+    followers = _Followers(followed, serving)
 
     @router.get("/events", include_in_schema=False)
     async def events() -> Response:
@@ -189,7 +202,7 @@ def events_router(state_of: Callable[[], MirrorState], serving: ServingState) ->
 
 
 class _Followers:
-    def __init__(self, state_of: Callable[[], MirrorState], serving: ServingState) -> None:
+    def __init__(self, state_of: Callable[[], FollowedState], serving: ServingState) -> None:
         self.number = 0
         self._state_of = state_of
         self._serving = serving

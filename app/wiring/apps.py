@@ -215,7 +215,7 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
         explained_nodes_router(explainer, limits.max_body_bytes, access),
         cluster_router(mirror, work),
         names_router(NameSearch(mirror, recent_pods, work), access),
-        events_router(explainer.mirror_state, cluster.state),
+        events_router(explainer.mirror_state, lambda: mirror.pending.changes, cluster.state),
         samples_router(samples),
         pending_router(PendingPodsExplainer(explainer, work, time.time, waits=waits), work, access),
         units_router(units),

@@ -37,6 +37,8 @@ class PendingPods:
         self._pods: dict[str, Pod] = {}
         self.nominated: Final[dict[str, dict[str, Pod]]] = {}
         """Node, known or not -> uid -> pods nominated for the node. Nodes without nominated pods have no entry."""
+        self.changes = 0
+        """Grows with each change of the pods. Pods without a node take no generation of the mirror."""
         self._expected: dict[str, list[Callable[[], None]]] = {}  # uid -> callbacks for when the watch shows the pod
 
     def __len__(self) -> int:
@@ -72,6 +74,7 @@ class PendingPods:
         """Add or update a pod without a node."""
         self.remove(pod.uid)
         self._pods[pod.uid] = pod
+        self.changes += 1
         if pod.nominated_node_name:
             self.nominated.setdefault(pod.nominated_node_name, {})[pod.uid] = pod
         if self._expected:
@@ -81,7 +84,10 @@ class PendingPods:
     def remove(self, uid: str) -> None:
         """Remove a pod that is bound, ended or deleted. An unknown pod is ignored."""
         known = self._pods.pop(uid, None)
-        if known is not None and known.nominated_node_name:
+        if known is None:
+            return
+        self.changes += 1
+        if known.nominated_node_name:
             there = self.nominated[known.nominated_node_name]
             del there[uid]
             if not there:

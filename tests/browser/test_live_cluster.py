@@ -184,6 +184,20 @@ def test_a_change_of_the_cluster_is_shown_without_being_asked_for(followed: Page
     until_generation(followed, before)
 
 
+def test_a_pod_that_begins_to_wait_is_shown_though_nothing_else_changes(followed: Page, api_url: str) -> None:
+    of = {"path": PODS.path, "name": "late-0", "namespace": "default"}
+    written = [{"verb": "create", "path": PODS.path, "object": make_pod("late-0").of_group("late", 3).obj()}]
+    before = generation(followed)
+    httpx.post(f"{api_url}/_control/objects", json=written).raise_for_status()
+    try:
+        followed.until_text("#pending-causes", "default/late-0")
+        followed.until_text("#units-waiting", "default/late")
+        assert before == generation(followed)
+    finally:
+        httpx.post(f"{api_url}/_control/objects", json=[{"verb": "delete", **of}]).raise_for_status()
+    followed.browser.until("!document.querySelector('#units-waiting').textContent.includes('default/late')")
+
+
 def test_an_answer_of_before_a_change_says_so_and_is_asked_again_at_a_click(
     followed: Page, close: Callable[[], None]
 ) -> None:
@@ -268,16 +282,12 @@ def test_a_press_of_the_space_bar_is_not_lost_if_the_list_is_read_again(
     followed.responded("nodes are available")
 
 
-def test_a_click_is_not_lost_if_a_unit_comes_while_the_button_is_down(
-    followed: Page, api_url: str, followed_url: str, close: Callable[[], None]
-) -> None:
+def test_a_click_is_not_lost_if_a_unit_comes_while_the_button_is_down(followed: Page, api_url: str) -> None:
     pod = make_pod("late-0").of_group("late", 3)
     written = [{"verb": "create", "path": PODS.path, "object": pod.obj()}]
+    followed.delay("units")
     httpx.post(f"{api_url}/_control/objects", json=written).raise_for_status()
     try:
-        until(lambda: "default/late" in httpx.get(f"{followed_url}units").text)
-        followed.delay("units")
-        close()  # a pod without a node alone is no news
         followed.until_delayed()
         at = followed.browser.centre("document.querySelector('#units-sum')")
         followed.browser.mouse("mousePressed", *at)

@@ -146,23 +146,31 @@ def test_the_racks_that_are_wanted_are_drawn_when_somebody_goes_back_from_an_ans
     page.browser.until("document.querySelector('#rack-key').placeholder === 'kubernetes.io/hostname'")
 
 
-HANGS: Final = """(() => { const [before, late] = [window.fetch, AbortSignal.timeout];
+HANGS: Final = """(start => { const [before, later] = [window.fetch, window.setTimeout];
   window.hung = 0;
-  AbortSignal.timeout = pause => late.call(AbortSignal, window.hung ? pause : pause / 100);
+  window.setTimeout = (call, pause) => later(call, pause < 60000 || window.hung ? pause : pause / 100);
   window.fetch = (path, options) => {
-    if (!path.startsWith('cluster') || window.hung) return before(path, options);
+    if (!path.startsWith(start) || window.hung) return before(path, options);
     window.hung += 1;
     return new Promise((_, fail) => options.signal?.addEventListener('abort', () => fail(options.signal.reason)));
   };
-})()"""
+})(%r)"""
 
 
 def test_a_look_without_an_answer_does_not_end_the_looking(page: Page, changing: Changing) -> None:
-    page.value(HANGS)
+    page.value(HANGS % "cluster")
     changing[1]()
     page.browser.until("window.hung === 1")
     with refreshed(page, changing[1]):
         pass
+
+
+def test_a_service_that_does_not_begin_to_tell_its_state_is_said_and_found_again(page: Page) -> None:
+    page.value(HANGS % "events")
+    page.value("document.dispatchEvent(new Event('visibilitychange'))")
+    page.browser.until("window.hung === 1")
+    page.until_text("#lost", "the service does not answer")
+    page.browser.until("document.querySelector('#lost').textContent === ''")
 
 
 BUSY: Final = """(() => { const before = window.fetch;

@@ -33,6 +33,8 @@ export type NodeDecision = ExplainedNode["decision"];
 export type Term = NodeDecision["terms"][number];
 export type Supposed = Explanation["supposed"];
 export type MirrorState = Explanation["mirror"];
+/** An event of the port, whose description has no streams. */
+export type FollowedState = MirrorState & { pending_changes: number };
 
 export type MirrorNode = Answer<"get", "debug/mirror">["nodes"][number];
 export type MirrorPod = MirrorNode["pods"][number];

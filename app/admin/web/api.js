@@ -6,7 +6,7 @@ const KEPT_AS = "kindred-admin-token";
 const CALLER_KEPT_AS = "kindred-caller-token";
 const CALLER_HEADER = "Kindred-Caller-Token";
 export const NO_ANSWER = "the service does not answer";
-const LONGEST = 60_000; // ms for an answer to `get`: whoever looks again and again would wait for ever, and show the past
+const LONGEST = 60_000; // ms for an answer: whoever looks again and again would wait for ever, and show the past
 
 /** What the server says is wrong; `field` is where in the question. */
 export class Problem extends Error {
@@ -27,7 +27,7 @@ export class Problem extends Error {
  * @param {Path} path
  * @returns {Promise<import("admin-port").Answer<"get", Path>>}
  */
-export const get = async (path) => (await exchanged(path, {}, LONGEST)).json();
+export const get = async (path) => (await exchanged(path, {}, "whole")).json();
 
 /**
  * @template {import("admin-port").PostPath} Path
@@ -48,7 +48,7 @@ export async function post(path, text, signal) {
  * @returns {Promise<ReadableStream<Uint8Array>>}
  */
 export async function stream(path, signal) {
-  const { body } = await exchanged(path, { signal });
+  const { body } = await exchanged(path, { signal }, "head");
   if (!body) throw new Problem(0, NO_ANSWER, "");
   return body;
 }
@@ -57,10 +57,10 @@ export async function stream(path, signal) {
  * A response with a status of success; its body is not read yet.
  * @param {string} path
  * @param {{ method?: string, body?: string, headers?: Record<string, string>, signal?: AbortSignal }} options
- * @param {number} [longest] ms, in which nobody's time to enter a token counts; in place of a signal
+ * @param {"whole" | "head"} [limited] what of the answer has to come in time, without that to enter a token; else nothing
  * @returns {Promise<Response>}
  */
-async function exchanged(path, options, longest) {
+async function exchanged(path, options, limited) {
   for (;;) {
     const token = sessionStorage.getItem(KEPT_AS);
     const caller = sessionStorage.getItem(CALLER_KEPT_AS);
@@ -69,12 +69,16 @@ async function exchanged(path, options, longest) {
       ...(token ? { authorization: `Bearer ${token}` } : {}),
       ...(caller ? { [CALLER_HEADER]: caller } : {}),
     };
-    const signal = longest === undefined ? options.signal : AbortSignal.timeout(longest);
+    const late = new AbortController();
+    const timer = limited && setTimeout(() => late.abort(), LONGEST);
+    const signal = AbortSignal.any([late.signal, ...(options.signal ? [options.signal] : [])]);
     let answer;
     try {
       answer = await fetch(path, { ...options, headers, signal, cache: "no-store", credentials: "same-origin" });
     } catch {
       throw new Problem(0, NO_ANSWER, "");
+    } finally {
+      if (limited === "head") clearTimeout(timer);
     }
     if (answer.status === 401) {
       // Another question may have got a better token meanwhile.

@@ -3,7 +3,7 @@
 import { NO_ANSWER, Problem, stream } from "./api.js";
 import { messageOf } from "./elements.js";
 
-/** @import { MirrorState } from "admin-port" */
+/** @import { FollowedState } from "admin-port" */
 
 const SOONEST = 500; // ms until the next attempt, twice as many after each that fails
 const LATEST = 8_000;
@@ -15,7 +15,7 @@ const LONGEST_PRESS = 10_000; // ms for which the page waits for a release
 
 /**
  * @typedef {object} Listener
- * @property {(state: MirrorState) => void} changed
+ * @property {(state: FollowedState) => void} changed
  * @property {(problem: string) => void} lost is called for each attempt that fails
  */
 
@@ -86,7 +86,7 @@ async function keepOn(listener, over) {
 /**
  * Hand on what comes, until the stream ends, or says nothing for too long.
  * @param {AbortSignal} over
- * @param {(state: MirrorState) => void} changed
+ * @param {(state: FollowedState) => void} changed
  */
 async function listen(over, changed) {
   const silent = new AbortController();

@@ -56,6 +56,7 @@ let rackKey = ""; // the label of racks that is wanted; empty: the guessed one
 let lost = ""; // the loss that is drawn; empty: the worst
 let looked = 0;
 let generation = -1; // of the mirror, as the service last said
+let pendingChanges = -1; // of the pods that wait, likewise
 let surveyed = 0;
 const MOST_KEPT = 2; // the present one, and the one before: the loss of zones of 50,000 pods is 42 MB of JSON
 /** @type {Map<string, () => void>} */
@@ -561,11 +562,12 @@ complete(inputById("pod-name"), ["pod"]);
 
 // The service.
 
-const refreshers = [() => refresh(), () => showPending(askAbout).then(refreshDetail), showUnits].map(paced);
+const beginCluster = paced(() => refresh());
+const beginLists = [() => showPending(askAbout).then(refreshDetail), showUnits].map(paced);
 
 const isLost = () => byId("lost").textContent !== "";
 
-/** @param {import("admin-port").MirrorState} state */
+/** @param {import("admin-port").FollowedState} state */
 async function changed(state) {
   await released(); // the header moves all below it
   const wasLost = isLost();
@@ -573,13 +575,15 @@ async function changed(state) {
   showMirror(state);
   generation = state.generation;
   noticeChange();
-  if (!wasLost && overview?.cluster.columns.generation === generation) return;
-  for (const begin of refreshers) begin();
+  const isOther = wasLost || overview?.cluster.columns.generation !== generation;
+  if (isOther) beginCluster();
+  if (isOther || pendingChanges !== state.pending_changes) for (const begin of beginLists) begin();
+  pendingChanges = state.pending_changes;
 }
 
 addEventListener("popstate", ({ state }) => restore(state !== SEEN));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw); // the legend has colours, too
 restore(true);
-const opened = Promise.all([showSamples(askWithManifest), ...refreshers.map((begin) => begin())]);
+const opened = Promise.all([showSamples(askWithManifest), beginCluster(), ...beginLists.map((begin) => begin())]);
 opened.then(() => performance.mark("opened"));
 follow({ changed, lost: (problem) => released().then(() => showLost(problem)) });

@@ -242,6 +242,7 @@ class Source:
 
     def __init__(self) -> None:
         self.generation = 1
+        self.pending_changes = 4
         self.looks = 0
         self.text = "fresh"
 
@@ -258,7 +259,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def served(source: Source, state: ServingState, limits: Limits = DEFAULTS) -> AsyncIterator[tuple[Port, int]]:
     app = FastAPI()
-    app.include_router(events_router(source, state))
+    app.include_router(events_router(source, lambda: source.pending_changes, state))
     port = admin_port(Settings(admin="127.0.0.1:0"), app, limits)
     async with serving(port) as (_, number):
         yield port, number
@@ -301,11 +302,14 @@ def test_the_state_comes_at_once_and_again_when_it_has_changed() -> None:
         async with served(source, ServingState()) as (_, number), connected(number) as (reader, writer):
             writer.write(GET)
             assert await begun(reader) == "text/event-stream; charset=utf-8"
-            assert await event(reader) == {"generation": 1, "nodes": 3, "pods": 5, "standing": "fresh", "problems": []}
+            first = {"generation": 1, "nodes": 3, "pods": 5, "standing": "fresh", "problems": [], "pending_changes": 4}
+            assert await event(reader) == first
             looks = source.looks
             await until(lambda: source.looks > looks + 2)
             source.generation = 7
             assert (await event(reader))["generation"] == 7
+            source.pending_changes = 5
+            assert await event(reader) == {**first, "generation": 7, "pending_changes": 5}
 
     run(story)
 

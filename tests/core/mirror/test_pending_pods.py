@@ -41,6 +41,15 @@ def test_a_pod_is_pending_until_it_is_bound_or_has_ended(after: PodBuilder) -> N
     assert mirror.pending.nominated == {}
 
 
+def test_each_change_of_the_pending_pods_is_counted_and_no_other() -> None:
+    counts = [
+        showing(*states).pending.changes for states in ((), (P,), (P, P.priority(1)), (P, P.priority(1), P.on("n1")))
+    ]
+    assert counts == sorted(set(counts))
+    after = showing(P, P.priority(1), P.on("n1"), P.on("n1").priority(2), make_pod("q").on("n1"))
+    assert after.pending.changes == counts[-1]
+
+
 def test_an_assumed_pod_is_pending_until_the_watch_confirms_it() -> None:
     mirror = showing(P)
     mirror.assume(decode_pod(P.json()), "n1", 0)

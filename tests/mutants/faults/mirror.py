@@ -284,6 +284,12 @@ FAULTS: Final = (
         tests=("core/mirror/test_what_if.py",),
     ),
     Fault(
+        id="new-pending-pod-is-no-change",
+        breaks="The page does not show a pod that begins to wait before something else changes.",
+        old="        self._pods[pod.uid] = pod\n        self.changes += 1\n",
+        new="        self._pods[pod.uid] = pod\n",
+    ),
+    Fault(
         id="pod-of-a-list-pending-still",
         breaks="A pod that was pending when it was last seen, and runs in the next list, stays among the pending ones.",
         old="uid in self.pods.rows or uid in self.pending or",
