@@ -31,6 +31,7 @@ from app.api_server.tls import (
 )
 from app.process.files import MAX_CONFIGURATION_BYTES, MAX_TOKEN_BYTES, read_file
 from app.process.logs import one_line
+from app.process.yaml_traps import refuse_traps
 from app.settings.settings import is_loopback
 
 if TYPE_CHECKING:
@@ -282,7 +283,8 @@ def _merged(files: Sequence[str]) -> Any:  # noqa: ANN401  # a node of the offic
     from kubernetes.config.kube_config import KubeConfigMerger  # noqa: PLC0415  # as in `in_cluster`
 
     for file in files:
-        read_file(Path(file), MAX_CONFIGURATION_BYTES)  # the merger skips missing files, and reads without a bound
+        # The merger skips missing files, and reads without a bound.
+        refuse_traps(read_file(Path(file), MAX_CONFIGURATION_BYTES))
     merged: Any = KubeConfigMerger(os.pathsep.join(files)).config  # type: ignore[no-untyped-call]  # has no annotations
     for kind in ("contexts", "clusters", "users"):
         for entry in merged.value[kind]:

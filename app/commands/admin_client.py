@@ -65,8 +65,12 @@ def get_response(  # noqa: PLR0913  # a request, and who sends it for how long
     content: bytes | None = None,
     *,
     patience: float = _PATIENCE,
+    not_understood: str = NOT_UNDERSTOOD,
 ) -> "httpx.Response":
-    """Return the response, with any status. Raises CannotAskError if none arrives within `patience` seconds."""
+    """Return the response, with any status. Raises CannotAskError if none arrives within `patience` seconds.
+
+    `not_understood` ends the message about what speaks no HTTP there, or none that is expected.
+    """
     import httpx  # noqa: PLC0415  # 4 MB, which a service imports this module without
 
     url = access["url"].rstrip("/") + path
@@ -80,13 +84,13 @@ def get_response(  # noqa: PLR0913  # a request, and who sends it for how long
             raise CannotAskError(f"{access['url']}: {error}; {hint}") from None
         raise CannotAskError(_no_service(access["url"], error)) from None
     except httpx.TimeoutException:
-        raise CannotAskError(f"{access['url']}: no response within {patience:g} s; {NOT_UNDERSTOOD}") from None
+        raise CannotAskError(f"{access['url']}: no response within {patience:g} s; {not_understood}") from None
     except httpx.RemoteProtocolError as error:  # to plain HTTP, a port with TLS says nothing
         hint = "" if url.startswith("https:") else "does the port expect https://? Otherwise: "
-        raise CannotAskError(f"{access['url']}: {str(error).rstrip('.')}; {hint}{NOT_UNDERSTOOD}") from None
+        raise CannotAskError(f"{access['url']}: {str(error).rstrip('.')}; {hint}{not_understood}") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         why = str(error).rstrip(".") or type(error).__name__
-        raise CannotAskError(f"{access['url']}: {why}; {NOT_UNDERSTOOD}") from None
+        raise CannotAskError(f"{access['url']}: {why}; {not_understood}") from None
 
 
 def understood(where: str, response: "httpx.Response", parse: Callable[[bytes], T], accepted: int = HTTPStatus.OK) -> T:

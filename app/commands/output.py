@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import click
 import msgspec
 import yaml
+from click.exceptions import NoArgsIsHelpError
 
 from app.process.json_text import encode, indented
 from app.process.logs import escaped, escaped_json
@@ -59,7 +60,7 @@ def print_error(error: object) -> None:
 
 def print_problem(error: click.ClickException) -> None:
     """Print an error of click, with the usage of the command for a wrong usage."""
-    if isinstance(error, click.MissingParameter):  # has several lines, and nothing of the user
+    if isinstance(error, click.MissingParameter | NoArgsIsHelpError):  # have several lines, and nothing of the user
         error.show()
     elif isinstance(error, click.UsageError):
         click.UsageError(escaped(error.format_message()), error.ctx).show()

@@ -14,6 +14,7 @@ from app.objects.decode import DecodeError, decoding
 from app.objects.yaml_documents import UNREADABLE
 from app.process.files import MAX_CONFIGURATION_BYTES, read_file
 from app.process.logs import one_line
+from app.process.yaml_traps import refuse_traps
 from app.scheduler_configuration.schema import (
     API_VERSION,
     KIND,
@@ -268,6 +269,7 @@ _NO_POLICY: Final = (
 def _documents(text: str) -> list[Any]:
     """Return the YAML documents of a text, as values that can be JSON."""
     try:
+        refuse_traps(text, _Loader)
         documents = [_without_nulls(each) for each in yaml.load_all(text, _Loader)]
         msgspec.json.encode(documents)
     except yaml.MarkedYAMLError as error:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
 from app.process.files import MAX_CONFIGURATION_BYTES, read_file
+from app.process.yaml_traps import YamlTrapError, refuse_traps
 from app.settings.settings import PREFIX, Settings, SettingsError, WrongTogetherError, is_quoted, key_of, variable_of
 
 API_VERSION: Final = "kindred.dev/v1alpha1"
@@ -79,6 +80,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 def _loaded(text: str, name: str) -> tuple[Any, list[str]]:
     """Return the only document, and an error for each key that a mapping has twice."""
     try:
+        refuse_traps(text, _Loader)
         loader = _Loader(text)
         try:
             node = loader.get_single_node()
@@ -87,6 +89,8 @@ def _loaded(text: str, name: str) -> tuple[Any, list[str]]:
             loader.dispose()
     except (yaml.YAMLError, RecursionError) as error:
         raise SettingsError(f"{name}: no YAML: {_place(error)}") from None
+    except YamlTrapError as error:
+        raise SettingsError(f"{name}: no YAML: {error}") from None
     except (ValueError, AttributeError):  # their texts quote the value, which may be a URL with a password
         raise SettingsError(f"{name}: no YAML: a value does not fit its type, such as a date in month 13") from None
 

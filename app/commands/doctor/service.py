@@ -1,6 +1,7 @@
 """Calls a running Kindred, and checks what it says of itself."""
 
 from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
 from typing import Final, NamedTuple, TypeVar
 
 import httpx
@@ -38,11 +39,16 @@ def visit(access: Access) -> Visit:
     """Call a service. Raises UnusableFileError."""
     url = access["url"].rstrip("/")
     try:
-        return Visit(url, {at: get_response(access, "GET", at, patience=_TIMEOUT) for at in ("/version", "/readyz")})
+        return Visit(url, {at: _response(access, at) for at in ("/version", "/readyz")})
     except UnusableFileError:
         raise
     except CannotAskError as error:
         return Visit(url, {}, str(error))
+
+
+def _response(access: Access, path: str) -> httpx.Response:
+    hint = "is that a port of Kindred?"  # the scheduler's, or another: all of them say what the checks read
+    return get_response(access, "GET", path, patience=_TIMEOUT, not_understood=hint)
 
 
 def is_kindred(visited: Visit) -> bool:
@@ -63,7 +69,10 @@ def service_findings(visited: Visit, settings: Settings) -> Iterator[Finding]:
         fix = "start Kindred, or correct the URL and the files of TLS"
         yield Finding(REACHABLE, Severity.ERROR, visited.url, visited.failure, fix, RUN)
     elif not is_kindred(visited):
-        message = f"the response there (status {visited.responses['/version'].status_code}) is not of Kindred"
+        status = visited.responses["/version"].status_code
+        wants_token = status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+        what = "wants a login, as Kindred's admin port with a token does" if wants_token else "is not of Kindred"
+        message = f"the response there (status {status}) {what}"
         fix = f"--url with Kindred's host and port, {split_address(settings.listen).port} by the settings"
         yield Finding(REACHABLE, Severity.ERROR, f"{visited.url}/version", message, fix, RUN)
     else:

@@ -69,6 +69,12 @@ def test_wrong_usage_ends_with_2(name: str) -> None:
 # Help.
 
 
+def test_the_program_alone_prints_its_help() -> None:
+    result = CliRunner().invoke(main, [])
+    assert (result.exit_code, result.stdout) == (EXIT_ERROR, "")
+    assert result.stderr == CliRunner().invoke(main, ["--help"]).stdout
+
+
 def test_the_help_has_the_first_sentence_of_each_command() -> None:
     with click.Context(main) as context:
         found = {name: main.get_command(context, name) for name in main.list_commands(context)}

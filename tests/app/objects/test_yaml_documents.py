@@ -142,7 +142,7 @@ def test_the_size_that_is_counted_is_no_less_than_that_of_the_json(monkeypatch: 
     text = b'a: &a {"k": ["\\x01\\x02", 1.5, null, \xc3\xa9, true]}\nb: [*a, *a, *a]\nc: {<<: *a}\n'
     (whole,) = documents(text)
     (alone,) = documents(text.partition(b"\n")[0])
-    monkeypatch.setattr("app.objects.yaml_documents.MAX_REPEATED_BYTES", len(whole) - len(alone))
+    monkeypatch.setattr("app.process.yaml_traps.MAX_REPEATED_BYTES", len(whole) - len(alone))
     with pytest.raises(DocumentsError, match="bytes by aliases"):
         documents(text)
 
@@ -159,7 +159,7 @@ def test_a_number_that_takes_quadratic_time_to_read_is_refused() -> None:
 
 
 def test_more_documents_than_a_cluster_has_objects_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.objects.yaml_documents.MAX_DOCUMENTS", 3)
+    monkeypatch.setattr("app.process.yaml_traps.MAX_DOCUMENTS", 3)
     assert len(documents(b"--- 1\n" * 3)) == 3
     with pytest.raises(DocumentsError, match="more than 3 documents"):
         documents(b"--- 1\n" * 4)

@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="settings-of-gigabytes",
+        breaks="A file of settings whose aliases stand for gigabytes takes all memory.",
+        old="        refuse_traps(text, _Loader)\n        loader = ",
+        new="        loader = ",
+        tests=("test_configuration_file.py",),
+    ),
+    Fault(
         id="file-wins-over-the-environment",
         breaks="A value of the file wins over the environment's.",
         old="        values.update(found)\n",

@@ -58,7 +58,14 @@ def test_a_service_that_does_not_respond_is_told_with_what_to_look_at(certificat
         (finding,) = service_findings(result, Settings())
         assert (finding.id, finding.severity, finding.where) == ("service-reachable", Severity.ERROR, result.url)
         assert finding.message == result.failure
+        assert finding.message.endswith("is that a port of Kindred?")
         assert finding.fix
+
+
+@pytest.mark.parametrize(("status", "what"), [(401, "wants a login, as Kindred's admin port"), (404, "not of Kindred")])
+def test_a_port_with_a_login_is_not_said_to_be_of_another_program(status: int, what: str) -> None:
+    (finding,) = found({"version": as_response({"detail": "Unauthorized"}, status)})
+    assert what in finding.message
 
 
 @pytest.mark.parametrize(
