@@ -1,19 +1,24 @@
 """The answer to a question: of a running service, or of a cluster that the command reads itself.
 
-The latter is asked in steps, so that it shows how far it is, and ends at once at Ctrl-C. With `--dry-run-create`, pods
+Both show how far they are. The latter is asked in steps, so that it ends at once at Ctrl-C; a service ends the question
+of a caller that has left. With `--dry-run-create`, pods
 come again as the API server makes them. That is an option, because questions only read otherwise. A dry run stores
 nothing, but it needs the right to create pods, calls webhooks, and stands in the audit log as a request that creates.
 """
 
+import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, ClassVar, Final, NotRequired, Protocol, TypeVar
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NotRequired, Protocol, TypeVar
 
 import click
 
+from app.admin.what_if_routes import Progress
 from app.api_server.client import ApiClient
-from app.commands.admin_client import ACCESS_OPTIONS, Access, get_response, understood
+from app.commands.admin_client import ACCESS_OPTIONS, Access, CannotAskError, get_response, understood
 from app.commands.dump import SOURCE_OPTIONS
 from app.commands.kubeconfig import KUBECONFIG_OPTIONS, client_of, credentials_of
 from app.commands.options import output_option, refuse_options
@@ -25,6 +30,9 @@ from app.simulation.dry_runs import DryRuns
 from app.simulation.questions import MAX_ORDERS, Question, QuestionCluster, Running
 from core.events import Kind
 from core.simulation.placing import finished
+
+if TYPE_CHECKING:
+    import httpx
 
 Result = TypeVar("Result")
 Query = TypeVar("Query", bound=Question)
@@ -54,6 +62,8 @@ OPTIONS_OF_MOVES: Final = (
 """Of questions after which pods come again."""
 _PATIENCE: Final = DEFAULTS.question_seconds + 60.0
 _UPDATE: Final = 200  # steps
+_LOOKS_EVERY: Final = 0.5  # seconds between two questions to a service of how far it is
+_SHARES: Final = 1000  # steps of its bar
 
 
 class QuestionOptions(QuestionSource, Access):
@@ -99,8 +109,39 @@ def _response(options: QuestionOptions, question: _Question[Result], label: str,
         refuse_options(Access.__annotations__, "for a running service: give --server, too")
         return result_of(question.ask(load(options, question.kinds, _creator_of(options))), label)
     refuse_options(OF_ITS_OWN_CLUSTER, "for a cluster that the command reads itself, not for a running service")
-    response = get_response(options, "POST", f"/what-if/{question.name}", content=encode(question), patience=_PATIENCE)
+    response = asked(options, question.name, encode(question), label)
     return understood(options["url"], response, lambda text: decode(text, kind))
+
+
+def asked(access: Access, name: str, question: bytes, label: str) -> "httpx.Response":
+    """Ask a service, and show on a terminal how far it is. Raises CannotAskError."""
+    key = {"key": secrets.token_urlsafe()}
+    with _showing(access, key, label):
+        return get_response(access, "POST", f"/what-if/{name}", key, question, patience=_PATIENCE)
+
+
+@contextmanager
+def _showing(access: Access, key: Mapping[str, str], label: str) -> Iterator[None]:
+    """Show within the block how far the question with a key is. What cannot be learnt is not shown."""
+    over = Event()
+
+    def follow() -> None:
+        with click.progressbar(length=_SHARES, label=label, file=sys.stderr) as bar:
+            while not over.wait(_LOOKS_EVERY):
+                with suppress(CannotAskError):
+                    found = get_response(access, "GET", "/what-if/progress", key, patience=_LOOKS_EVERY)
+                    done = understood("", found, lambda text: decode(text, Progress)).done
+                    bar.update(max(0, int((done or 0.0) * _SHARES) - bar.pos))
+
+    follower = Thread(target=follow, daemon=True)
+    if sys.stderr.isatty():
+        follower.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if follower.ident is not None:
+            follower.join()  # the line of the bar ends before anything else is printed
 
 
 def result_of(running: Running[Result], label: str) -> Result:

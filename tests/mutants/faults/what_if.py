@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="progress-of-a-service-in-a-pipe",
+        breaks="A question to a service shows its bar where nobody sees it, and asks for it.",
+        old="    if sys.stderr.isatty():\n        follower.start()\n",
+        new="    follower.start()\n",
+        tests=("what_if/test_progress.py",),
+    ),
+    Fault(
         id="quota-without-overhead",
         breaks="More replicas are promised than a quota on limits allows for pods with overhead.",
         old='limit + (amount_of(overhead.get(name, "0")) or 0)',

@@ -1,10 +1,16 @@
-"""A question that is interrupted undoes what it supposed, and ends as any command does."""
+"""How far a question is; one that is interrupted undoes what it supposed, and ends as any command does."""
 
+import asyncio
+import io
+import re
+import sys
 from collections.abc import Iterable, Iterator
 
 import pytest
+from fastapi import FastAPI, Response
 
-from app.commands.what_if.response import result_of
+from app.commands.admin_client import Access
+from app.commands.what_if.response import asked, result_of
 from app.settings.settings import Settings
 from app.simulation.comes_again import ClusterFacts
 from app.simulation.questions import LossQuestion, QuestionCluster, RemovalQuestion, Running
@@ -12,6 +18,7 @@ from app.simulation.raw_objects import RawObjects
 from app.wiring.engine import for_simulations, simulated_schedulers
 from core.simulation.placing import Steps
 from tests.app.commands.invoked import kindred
+from tests.app.commands.running import running
 from tests.app.commands.what_if.asking import node, replica
 from tests.app.questions import mirror_of
 from tests.builders import NodeBuilder, PodBuilder
@@ -77,3 +84,56 @@ def test_an_interrupted_command_says_so_and_ends_with_1(monkeypatch: pytest.Monk
     monkeypatch.setattr("app.simulation.questions.lose_each", interrupted)
     result = kindred("loss", "--demo")
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (1, "Aborted!")
+
+
+class Terminal(io.StringIO):
+    """Standard error that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def halfway(looks: list[str], *, until: int) -> FastAPI:
+    """Return a service whose answer comes after some looks at how far it is, of which the first one fails."""
+    app = FastAPI()
+
+    @app.post("/what-if/loss")
+    async def answer(key: str) -> str:
+        looks.append(f"asked with {key}")
+        while len(looks) <= until:  # noqa: ASYNC110  # of the test
+            await asyncio.sleep(0.01)
+        return "the answer"
+
+    @app.get("/what-if/progress")
+    async def progress(key: str) -> Response:
+        looks.append(key)
+        return Response('{"done":0.25}' if len(looks) > 2 else "later", media_type="application/json")
+
+    return app
+
+
+def test_a_terminal_shows_how_far_a_service_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with running(halfway(looks, until=4)) as service:
+        assert asked(Access(url=service.url), "loss", b"{}", "Losing").text == '"the answer"'
+    first, *others = looks
+    assert [f"asked with {key}" for key in dict.fromkeys(others)] == [first], "with the key of this question"
+    shown = re.findall(r"Losing.*?(\d+)%", terminal.getvalue())
+    assert (shown[0], shown[-1]) == ("0", "25")
+    assert terminal.getvalue().endswith("\n")
+
+
+def test_a_service_is_not_asked_how_far_it_is_where_nobody_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    monkeypatch.setattr(sys, "stderr", output := io.StringIO())
+    with running(halfway(looks, until=0)) as service:
+        asked(Access(url=service.url), "loss", b"{}", "Losing")
+    assert (len(looks), output.getvalue()) == (1, "")
+
+
+def test_an_error_of_a_service_comes_after_the_line_of_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with running(FastAPI()) as service:
+        assert asked(Access(url=service.url), "loss", b"{}", "Losing").status_code == 404
+    assert terminal.getvalue().endswith("\n")
