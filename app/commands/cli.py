@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 import click
 
 from app import __version__
-from app.commands.output import print_fault, print_line, print_problem
+from app.commands.output import open_closed_streams, print_fault, print_line, print_problem
 from app.process.logs import TextLines
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
@@ -57,6 +57,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 
 A command is imported when it runs: all of them take a second of CPU, which `--help` and completion need not wait for.
 """
+_INTERRUPTED: Final = 130
+"""128 and the number of SIGINT, as shells say it: neither yes nor no."""
 
 
 class CommandGroup(click.Group):
@@ -84,6 +86,7 @@ class CommandGroup(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401  # the signature of the library
         """Run the program, and end it. Errors of Click quote the command line, so they go through the printer."""
+        open_closed_streams()
         sys.excepthook = print_fault
         if logging.lastResort is not None:  # the handler of commands, which do not configure logging
             logging.lastResort.setFormatter(TextLines())
@@ -94,7 +97,7 @@ class CommandGroup(click.Group):
             status = error.exit_code
         except click.Abort:
             print_line("Aborted!", err=True)
-            status = 1
+            status = _INTERRUPTED
         sys.exit(status)
 
 

@@ -11,9 +11,10 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from itertools import chain, zip_longest
+from pathlib import Path
 from textwrap import wrap
 from types import TracebackType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TextIO, TypeAlias
 
 import click
 import msgspec
@@ -166,7 +167,32 @@ def _laid_out(line: Line) -> str:
 
 
 def _echo(text: str, *, nl: bool = True, err: bool = False) -> None:
-    click.echo(text, nl=nl, err=err, color=False if os.environ.get("NO_COLOR") else None)
+    stream = sys.stderr if err else sys.stdout
+    try:
+        click.echo(text, nl=nl, err=err, color=False if os.environ.get("NO_COLOR") else None)
+    except OSError as error:
+        _write_to_nobody(stream)
+        if not (err or isinstance(error, BrokenPipeError)):  # who reads a pipe has enough, and the status still says it
+            raise _CannotWriteError(f"standard output: {error.strerror}") from None
+
+
+class _CannotWriteError(click.ClickException):
+    exit_code = 2
+    """As for any other error."""
+
+
+def _write_to_nobody(stream: TextIO) -> None:
+    """Discard what is written to a stream from now on, and what its buffer still has, which is flushed at the end."""
+    nobody = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nobody, stream.fileno())
+    os.close(nobody)
+
+
+def open_closed_streams() -> None:
+    """Open standard output and error where the caller has closed them: Python has None then, which nobody expects."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # until the end
 
 
 # There are 80 columns, or the terminal's if it is wider. Sentences stay within 100, as longer lines are hard to read.

@@ -66,6 +66,26 @@ def test_wrong_usage_ends_with_2(name: str) -> None:
     assert "--no-such-option" in result.stderr
 
 
+# Standard output and error of a shell.
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "error"),
+    [
+        pytest.param("explain data/queue-0 --demo 2>&1 | true", 0, "", id="closed-pipe-and-yes"),
+        pytest.param("explain data/queue-3 --demo 2>&1 | true", 1, "", id="closed-pipe-and-no"),
+        pytest.param("rbac >/dev/full", 2, "Error: standard output: No space left on device\n", id="full"),
+        pytest.param("rbac 2>/dev/full >/dev/full", 2, "", id="both-full"),
+        pytest.param("status --server http://127.0.0.1:9 >&- 2>&-", 2, "", id="closed-and-error"),
+        pytest.param("explain data/queue-3 --demo >&- 2>&-", 1, "", id="closed-and-no"),
+    ],
+)
+def test_the_status_is_the_answer_whoever_reads(line: str, status: int, error: str) -> None:
+    command = f"set -o pipefail; {sys.executable} -m app.commands.cli {line}"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)  # noqa: S603, S607  # ours
+    assert (found.returncode, found.stdout, found.stderr) == (status, "", error)
+
+
 # Help.
 
 

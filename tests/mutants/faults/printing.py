@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="closed-pipe-is-no",
+        breaks="A command whose reader closes the pipe ends with 2, whatever the answer is.",
+        old="if not (err or isinstance(error, BrokenPipeError)):",
+        new="if not err:",
+        tests=("test_cli.py",),
+    ),
+    Fault(
         id="log-without-a-limit",
         breaks="A storm of requests fills the log.",
         old="        if self._rate.allows(record):\n",

@@ -76,14 +76,14 @@ def test_an_interrupt_ends_the_steps() -> None:
     assert undone == ["undone"]
 
 
-def test_an_interrupted_command_says_so_and_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_command_says_so_and_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> Iterator[None]:
         yield
         raise KeyboardInterrupt
 
     monkeypatch.setattr("app.simulation.questions.lose_each", interrupted)
     result = kindred("loss", "--demo")
-    assert (result.exit_code, result.stderr.splitlines()[-1]) == (1, "Aborted!")
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (130, "Aborted!")
 
 
 class Terminal(io.StringIO):
