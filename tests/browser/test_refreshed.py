@@ -15,7 +15,8 @@ from tests.browser.conftest import over
 from tests.browser.page import Page
 from tests.browser.served import in_thread, serving
 from tests.browser.test_live_cluster import SETTINGS, api_server, node
-from tests.fake_apiserver.resources import NODES
+from tests.builders import make_pod
+from tests.fake_apiserver.resources import NODES, PODS
 
 MANY: Final = 130
 FILLER: Final = "z{:03}"
@@ -24,27 +25,30 @@ Changing = tuple[str, Callable[[], None]]
 
 
 @pytest.fixture(scope="module")
-def changing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Changing]:
-    """Yield the page's URL over four nodes and many more, and what removes the first of them and adds two."""
-    folder = tmp_path_factory.mktemp("changing")
+def changing_api() -> Iterator[str]:
     with in_thread(api_server()) as api:
-        created = [
-            {"verb": "create", "path": NODES.path, "object": node(FILLER.format(at), "b").obj()} for at in range(MANY)
-        ]
-        httpx.post(f"{api}/_control/objects", json=created).raise_for_status()
-        gone = count()
+        yield api
 
-        def add() -> None:
-            at = next(gone)
-            old = {"verb": "delete", "path": NODES.path, "name": FILLER.format(at), "namespace": ""}
-            new = [
-                {"verb": "create", "path": NODES.path, "object": node(f"a{at}-{half}", "a").obj()} for half in (0, 1)
-            ]
-            httpx.post(f"{api}/_control/objects", json=[old, *new]).raise_for_status()
 
-        with serving(folder, "--kubeconfig", kubeconfig(folder, api), **SETTINGS) as service:
-            until(lambda: httpx.get(f"{service.url}/readyz").status_code == 200)
-            yield f"{service.admin_url}/", add
+@pytest.fixture(scope="module")
+def changing(tmp_path_factory: pytest.TempPathFactory, changing_api: str) -> Iterator[Changing]:
+    """Yield the page's URL over four nodes and many more, and what removes the first of them and adds two."""
+    folder, api = tmp_path_factory.mktemp("changing"), changing_api
+    created = [
+        {"verb": "create", "path": NODES.path, "object": node(FILLER.format(at), "b").obj()} for at in range(MANY)
+    ]
+    httpx.post(f"{api}/_control/objects", json=created).raise_for_status()
+    gone = count()
+
+    def add() -> None:
+        at = next(gone)
+        old = {"verb": "delete", "path": NODES.path, "name": FILLER.format(at), "namespace": ""}
+        new = [{"verb": "create", "path": NODES.path, "object": node(f"a{at}-{half}", "a").obj()} for half in (0, 1)]
+        httpx.post(f"{api}/_control/objects", json=[old, *new]).raise_for_status()
+
+    with serving(folder, "--kubeconfig", kubeconfig(folder, api), **SETTINGS) as service:
+        until(lambda: httpx.get(f"{service.url}/readyz").status_code == 200)
+        yield f"{service.admin_url}/", add
 
 
 @pytest.fixture
@@ -173,24 +177,58 @@ def test_a_service_that_does_not_begin_to_tell_its_state_is_said_and_found_again
     page.browser.until("document.querySelector('#lost').textContent === ''")
 
 
-BUSY: Final = """(() => { const before = window.fetch;
+BUSY: Final = """(start => { const before = window.fetch;
   [window.refuses, window.refused] = [true, 0];
   window.fetch = (path, options) => {
-    if (!path.startsWith('cluster') || !window.refuses) return before(path, options);
+    if (!path.startsWith(start) || !window.refuses) return before(path, options);
     window.refused += 1;
     return Promise.resolve(new Response('{"detail": "try again"}', { status: 503 }));
   };
-})()"""
+})(%r)"""
 
 
 def test_a_look_that_was_refused_is_taken_again_though_nothing_changes(page: Page, changing: Changing) -> None:
     text = page.text("#answer")
-    page.value(BUSY)
+    page.value(BUSY % "cluster")
     changing[1]()
     page.browser.until("window.refused > 0")
     page.value("new Promise(done => setTimeout(done, 2500))")  # until all changes are known
     page.value("window.refuses = false")
     page.browser.until(f"document.querySelector('#answer').textContent !== {text!r}")
+
+
+@pytest.mark.parametrize("path", ["pending", "units"])
+def test_a_list_that_was_refused_stays_and_is_read_again_though_nothing_changes(
+    page: Page, changing: Changing, path: str
+) -> None:
+    page.value("document.querySelector('#pending-causes summary').focus()")
+    count = page.text("#pending-count")
+    page.value(BUSY % path)
+    changing[1]()
+    page.until_text(f"#{path}-note", "try again")
+    assert page.text("#pending-count") == count
+    assert page.value("document.activeElement === document.querySelector('#pending-causes summary')")
+    page.value("new Promise(done => setTimeout(done, 2500))")  # until all changes are known
+    page.value("window.refuses = false")
+    page.browser.until(f"document.querySelector('#{path}-note').textContent === ''")
+
+
+def test_the_focus_stays_near_a_pod_or_a_node_that_has_gone(page: Page, changing_api: str) -> None:
+    def change(verb: str, path: str, **given: object) -> None:
+        httpx.post(f"{changing_api}/_control/objects", json=[{"verb": verb, "path": path, **given}]).raise_for_status()
+
+    change("create", PODS.path, object=make_pod("late").in_namespace("shop").requests(cpu=9).obj())
+    page.until_text("#pending-causes", "shop/late")
+    page.value("document.querySelector('button[data-pod=\"shop/late\"]').focus()")
+    change("delete", PODS.path, name="late", namespace="shop")
+    page.browser.until("!document.querySelector('#pending-causes').textContent.includes('shop/late')")
+    assert page.value("document.activeElement.id") == "pending-heading"
+
+    page.show_node(FILLER.format(MANY - 1))
+    page.value("document.querySelector('#goes').focus()")
+    change("delete", NODES.path, name=FILLER.format(MANY - 1), namespace="")
+    page.browser.until("document.querySelector('#details').hidden")
+    assert page.value("document.activeElement.id") == "domains-heading"
 
 
 ANNOUNCED: Final = """(() => { window.said = [];

@@ -23,6 +23,12 @@ export class Problem extends Error {
 }
 
 /**
+ * Whether a look that had this problem is to be taken again, because the problem is not with what was asked.
+ * @param {unknown} error
+ */
+export const passes = (error) => !(error instanceof Problem) || error.status === 0 || error.status >= 500;
+
+/**
  * @template {import("admin-port").GetPath} Path
  * @param {Path} path
  * @returns {Promise<import("admin-port").Answer<"get", Path>>}

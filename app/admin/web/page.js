@@ -1,7 +1,7 @@
 // Puts the parts of the page together: the cluster as it is, or a question with its answer, and what is chosen of it.
 
 import { fragmentOf, linkNote, NOTHING, shownBy } from "./address.js";
-import { get, offerCaller, Problem, post } from "./api.js";
+import { get, offerCaller, passes, Problem, post } from "./api.js";
 import { Cluster, JudgedCluster } from "./cluster.js";
 import { complete } from "./completion.js";
 import { judgedDetail, placeDetail, podsOf, podsOfNode, waitsDetail } from "./details.js";
@@ -333,8 +333,8 @@ async function refresh(asks = false) {
   } catch (error) {
     if (number !== surveyed) return true;
     if (!overview) byId("answer").textContent = messageOf(error);
-    if (!(error instanceof Problem) || error.status === 0 || error.status >= 500) return false;
-    if (error.field !== "rack") return true;
+    if (passes(error)) return false;
+    if (!(error instanceof Problem) || error.field !== "rack") return true;
     if (asks) complainOf(error);
     else if (byId("rack-key-error").textContent !== error.message) {
       complain(inputById("rack-key"), byId("rack-key-error"), error.message);
@@ -417,8 +417,10 @@ async function detail() {
   const body = byId("detail-body");
   const cluster = shown();
   const selection = cluster?.find(chosen);
+  const isFocused = byId("details").contains(document.activeElement); // before it is hidden
   byId("details").hidden = !selection;
   if (!cluster || !selection) {
+    if (isFocused) byId("domains-heading").focus({ preventScroll: true });
     body.replaceChildren();
     return;
   }
@@ -563,7 +565,13 @@ complete(inputById("pod-name"), ["pod"]);
 // The service.
 
 const beginCluster = paced(() => refresh());
-const beginLists = [() => showPending(askAbout).then(refreshDetail), showUnits].map(paced);
+const beginLists = [showPendingPods, showUnits].map(paced);
+
+async function showPendingPods() {
+  const isShown = await showPending(askAbout);
+  refreshDetail();
+  return isShown;
+}
 
 const isLost = () => byId("lost").textContent !== "";
 

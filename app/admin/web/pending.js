@@ -1,6 +1,6 @@
 // The pods that wait: by what keeps them off the nodes, then by class, the ones that wait longest first.
 
-import { get, offerCaller } from "./api.js";
+import { get, offerCaller, passes } from "./api.js";
 import { duration } from "./amounts.js";
 import { byId, capped, counted, element, folded, messageOf } from "./elements.js";
 import { released } from "./live.js";
@@ -44,13 +44,17 @@ export const waitsOn = (node) =>
     victims.filter((each) => each.node === node).map((each) => `${pod} ${victimText(each)}`),
   );
 
-/** @param {Ask} ask */
+/**
+ * False: there was no answer, and the list is of the past.
+ * @param {Ask} ask
+ */
 export async function showPending(ask) {
   const place = byId("pending-causes");
   try {
     const pending = await get("pending");
     await released();
     ({ pods } = pending);
+    byId("pending-note").textContent = "";
     byId("pending-count").textContent = String(pending.pods.length || "");
     const folds = new Map([...place.querySelectorAll("details")].map((each) => [each.id, each.open]));
     const { activeElement } = document;
@@ -67,10 +71,13 @@ export async function showPending(ask) {
     for (const each of place.querySelectorAll("summary")) {
       if (focused?.localName === "summary" && each.parentElement?.id === fold) each.focus({ preventScroll: true });
     }
+    // What had it is there no more.
+    if (focused && !place.contains(document.activeElement)) byId("pending-heading").focus({ preventScroll: true });
   } catch (error) {
-    byId("pending-count").textContent = "";
-    place.replaceChildren(element("p", { class: "hint", text: messageOf(error) }));
+    byId("pending-note").textContent = messageOf(error);
+    return !passes(error);
   }
+  return true;
 }
 
 /**

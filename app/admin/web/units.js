@@ -1,7 +1,7 @@
 // The groups of pods that are placed together: how far each is, why it waits, and how close to each other the members are
 // placed. Groups of kube-scheduler have conditions in place of a packing.
 
-import { get } from "./api.js";
+import { get, passes } from "./api.js";
 import { duration } from "./amounts.js";
 import { byId, counted, element, messageOf } from "./elements.js";
 import { released } from "./live.js";
@@ -10,7 +10,10 @@ import { released } from "./live.js";
 
 const SHOWN = 50;
 
-/** Show the units that wait, the ones that were asked about first before the others, and those that are placed folded. */
+/**
+ * Show the units that wait, the ones that were asked about first before the others, and those that are placed folded.
+ * False: there was no answer, and the list is of the past.
+ */
 export async function showUnits() {
   try {
     const { units } = await get("units");
@@ -27,7 +30,9 @@ export async function showUnits() {
     byId("units-sum").textContent = `${counted(placed.length, "unit")} scheduled`;
   } catch (error) {
     byId("units-note").textContent = messageOf(error);
+    return !passes(error);
   }
+  return true;
 }
 
 /**
