@@ -109,11 +109,11 @@ def _response(options: QuestionOptions, question: _Question[Result], label: str,
         refuse_options(Access.__annotations__, "for a running service: give --server, too")
         return result_of(question.ask(load(options, question.kinds, _creator_of(options))), label)
     refuse_options(OF_ITS_OWN_CLUSTER, "for a cluster that the command reads itself, not for a running service")
-    response = asked(options, question.name, encode(question), label)
+    response = response_of_service(options, question.name, encode(question), label)
     return understood(options["url"], response, lambda text: decode(text, kind))
 
 
-def asked(access: Access, name: str, question: bytes, label: str) -> "httpx.Response":
+def response_of_service(access: Access, name: str, question: bytes, label: str) -> "httpx.Response":
     """Ask a service, and show on a terminal how far it is. Raises CannotAskError."""
     key = {"key": secrets.token_urlsafe()}
     with _showing(access, key, label):

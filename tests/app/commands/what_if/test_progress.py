@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI, Response
 
 from app.commands.admin_client import Access
-from app.commands.what_if.response import asked, result_of
+from app.commands.what_if.response import response_of_service, result_of
 from app.settings.settings import Settings
 from app.simulation.comes_again import ClusterFacts
 from app.simulation.questions import LossQuestion, QuestionCluster, RemovalQuestion, Running
@@ -116,7 +116,7 @@ def test_a_terminal_shows_how_far_a_service_is(monkeypatch: pytest.MonkeyPatch) 
     looks: list[str] = []
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     with running(halfway(looks, until=4)) as service:
-        assert asked(Access(url=service.url), "loss", b"{}", "Losing").text == '"the answer"'
+        assert response_of_service(Access(url=service.url), "loss", b"{}", "Losing").text == '"the answer"'
     first, *others = looks
     assert [f"asked with {key}" for key in dict.fromkeys(others)] == [first], "with the key of this question"
     shown = re.findall(r"Losing.*?(\d+)%", terminal.getvalue())
@@ -128,12 +128,12 @@ def test_a_service_is_not_asked_how_far_it_is_where_nobody_sees_it(monkeypatch: 
     looks: list[str] = []
     monkeypatch.setattr(sys, "stderr", output := io.StringIO())
     with running(halfway(looks, until=0)) as service:
-        asked(Access(url=service.url), "loss", b"{}", "Losing")
+        response_of_service(Access(url=service.url), "loss", b"{}", "Losing")
     assert (len(looks), output.getvalue()) == (1, "")
 
 
 def test_an_error_of_a_service_comes_after_the_line_of_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     with running(FastAPI()) as service:
-        assert asked(Access(url=service.url), "loss", b"{}", "Losing").status_code == 404
+        assert response_of_service(Access(url=service.url), "loss", b"{}", "Losing").status_code == 404
     assert terminal.getvalue().endswith("\n")
