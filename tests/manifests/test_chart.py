@@ -170,6 +170,14 @@ def test_rules_of_the_values_replace_those_of_the_registration(helm: Path) -> No
     assert rules == role["rules"]
 
 
+@pytest.mark.parametrize("registration", REGISTRATIONS)
+def test_no_component_brings_a_network_policy_where_none_is_wanted(helm: Path, registration: str) -> None:
+    """A pod that any policy selects gets only what the policies allow, so one for the admin port closes the others."""
+    components = [name for name in OPTIONS if name not in {"components/cert-manager", "components/decide-namespaces"}]
+    rendered = template(helm, {**values_of(registration, components), "networkPolicy": {"enabled": False}})
+    assert not of_kind(rendered, "NetworkPolicy")
+
+
 def test_certificates_are_mounted_where_the_settings_name_them(helm: Path) -> None:
     values = {**values_of("score-offload"), "settings": {"tlsDirectory": "/etc/kindred-tls"}}
     spec = only(template(helm, {**values, "tls": {"secretName": "own"}}), "Deployment")["spec"]["template"]["spec"]
