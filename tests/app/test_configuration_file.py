@@ -7,7 +7,7 @@ import pytest
 
 from app.settings.configuration import API_VERSION, HEAD, KIND, parse
 from app.settings.settings import SettingsError
-from tests.app.yaml_bomb import BOMB, REFUSED
+from tests.app.yaml_bomb import BOMB, REJECTION
 
 TOP = "".join(f"{key}: {value}\n" for key, value in HEAD.items())
 
@@ -96,7 +96,7 @@ def test_what_is_wrong_is_named_by_its_path(text: str, expected: str) -> None:
         pytest.param(f"{TOP}---\nmaxScore: 1", "no YAML: line 3: but found another document", id="documents"),
         pytest.param("a: 2026-13-40", "no YAML: a value does not fit its type", id="date"),
         pytest.param(f"{TOP}a: &a [*a]", "a: unknown key", id="itself"),
-        pytest.param(f"apiVersion: {BOMB}", f"no YAML: {REFUSED}", id="bomb"),
+        pytest.param(f"apiVersion: {BOMB}", f"no YAML: {REJECTION}", id="bomb"),
     ],
 )
 def test_what_is_no_mapping_is_an_error(text: str, problem: str) -> None:

@@ -29,7 +29,7 @@ from tests.app.api_server.client_setting import (
     write_kubeconfig,
     write_plugin,
 )
-from tests.app.yaml_bomb import BOMB, REFUSED
+from tests.app.yaml_bomb import BOMB, REJECTION
 
 NOW = 1_893_456_000.0  # 2030-01-01T00:00:00Z
 SECRET = "s3cr3t"  # noqa: S105  # looked for in errors
@@ -155,7 +155,7 @@ def test_of_several_files_the_first_entry_and_current_context_count(tmp_path: Pa
         pytest.param("", " file is empty", id="empty"),
         pytest.param("a: [", "not YAML: ", id="not-yaml"),
         pytest.param("[1]", "empty or not a kubeconfig: ", id="list"),
-        pytest.param(f"contexts: {BOMB}", REFUSED, id="bomb"),
+        pytest.param(f"contexts: {BOMB}", REJECTION, id="bomb"),
         pytest.param(f"users: [{{user: {{token: {SECRET}}}}}, {{}}]", "Expected key name in ", id="no-name-of-several"),
     ],
 )

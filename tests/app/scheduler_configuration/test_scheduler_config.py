@@ -13,7 +13,7 @@ from app.scheduler_configuration.scheduler_config import (
 )
 from app.scheduler_configuration.schema import go_duration, parse_go_duration
 from app.scheduler_configuration.validation import UnreadableError
-from tests.app.yaml_bomb import BOMB, REFUSED
+from tests.app.yaml_bomb import BOMB, REJECTION
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -29,7 +29,7 @@ def config(text: str) -> SchedulerConfig:
         pytest.param("", "not a KubeSchedulerConfiguration: expected one document", id="nothing"),
         pytest.param("- a", "not a KubeSchedulerConfiguration: expected one document", id="a list"),
         pytest.param("[" * 1000, "no YAML: nested more than 200 levels deep", id="too deep"),
-        pytest.param(f"profiles: {BOMB}", f"no YAML: {REFUSED}", id="bomb"),
+        pytest.param(f"profiles: {BOMB}", f"no YAML: {REJECTION}", id="bomb"),
         pytest.param("apiVersion: v1\nkind: KubeSchedulerConfiguration", "apiVersion: expected kube", id="apiVersion"),
         pytest.param("apiVersion: kubescheduler.config.k8s.io/v1\nkind: Pod\nspec: {}", "kind: expected Ku", id="kind"),
         pytest.param("apiVersion: kubescheduler.config.k8s.io/v1", "kind: expected Kube", id="no kind"),

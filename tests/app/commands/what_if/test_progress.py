@@ -98,7 +98,7 @@ def halfway(looks: list[str], *, until: int) -> FastAPI:
     app = FastAPI()
 
     @app.post("/what-if/loss")
-    async def answer(key: str) -> str:
+    async def respond(key: str) -> str:
         looks.append(f"asked with {key}")
         while len(looks) <= until:  # noqa: ASYNC110  # of the test
             await asyncio.sleep(0.01)
@@ -119,8 +119,8 @@ def test_a_terminal_shows_how_far_a_service_is(monkeypatch: pytest.MonkeyPatch) 
         assert response_of_service(Access(url=service.url), "loss", b"{}", "Losing").text == '"the answer"'
     first, *others = looks
     assert [f"asked with {key}" for key in dict.fromkeys(others)] == [first], "with the key of this question"
-    shown = re.findall(r"Losing.*?(\d+)%", terminal.getvalue())
-    assert (shown[0], shown[-1]) == ("0", "25")
+    shares = re.findall(r"Losing.*?(\d+)%", terminal.getvalue())
+    assert (shares[0], shares[-1]) == ("0", "25")
     assert terminal.getvalue().endswith("\n")
 
 
