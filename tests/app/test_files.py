@@ -29,6 +29,7 @@ IN_ANOTHER_WAY: Final = {
     "commands/serve.py": "files of the package",
     "commands/dump.py": "a file of the package; --snapshot goes through read_input",
     "commands/manifests.py": "opens for read_input, which has a bound",
+    "commands/output.py": "the null device, in place of a stream that is closed",
     "api_server/tls.py": "writes a key for OpenSSL into memory",
 }
 OPENING: Final = {
