@@ -1,7 +1,7 @@
 """The laws of gangs: a placement is one that ordinary filters allow, a proved refusal is right, and nothing is left."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Final
@@ -270,19 +270,20 @@ class Life:
 
     def step(self) -> None:
         """Let one thing happen."""
-        self._data.draw(
-            st.sampled_from((self.come, self.come, self.ask, self.ask, self.ask, self.bind, self.go, self.wait))
-        )()
+        often = (self.come, self.ask, self.ask, self.wait)
+        rare = (self.bind, self.go, self.terminate, self.bind_elsewhere, self.move, self.lose, self.change_nodes)
+        self._data.draw(st.sampled_from((*often, *often, *rare)))()
         self.setting.gangs.begin(self.setting.now)
 
     def come(self) -> None:
-        """Let a member come, of a group that is there or not."""
-        self._number += 1
+        """Let members come, of a group that is there or not."""
         minimum, cpu = self._data.draw(st.integers(1, 4)), self._data.draw(st.integers(1, 2))
-        pod = make_pod(f"p{self._number}").requests(cpu=cpu)
-        pod = pod.of_group(self._data.draw(st.sampled_from("gh")), minimum, 5)
-        self._live[pod.name] = pod
-        self.setting.see(pod)
+        group = self._data.draw(st.sampled_from("gh"))
+        for _ in range(self._data.draw(st.sampled_from((1, minimum)))):
+            self._number += 1
+            pod = make_pod(f"p{self._number}").requests(cpu=cpu).of_group(group, minimum, 5)
+            self._live[pod.name] = pod
+            self.setting.see(pod)
 
     def ask(self) -> None:
         """Ask about a member that has no node by the watch."""
@@ -304,9 +305,43 @@ class Life:
         if self._live:
             self.setting.delete(self._live.pop(self._data.draw(st.sampled_from(sorted(self._live)))))
 
+    def terminate(self) -> None:
+        """Let a member begin to terminate."""
+        self._change(lambda pod: pod.terminating())
+
+    def bind_elsewhere(self) -> None:
+        """Let somebody else bind a member that has no node by the watch."""
+        node = self._data.draw(st.sampled_from("xyz"))
+        self._change(lambda pod: pod if pod.node else pod.on(node))
+
+    def move(self) -> None:
+        """Let a member change its group, or the minimum that it states."""
+        name, minimum = self._data.draw(st.sampled_from("gh")), self._data.draw(st.integers(1, 4))
+        self._change(lambda pod: pod.of_group(name, minimum, 5))
+
+    def lose(self) -> None:
+        """Let a more important pod take a reserved place."""
+        reserved = [uid for uid in self.setting.mirror.assumed if self.setting.gangs.has_reserved(uid)]
+        if reserved:
+            self.setting.gangs.leave(self._data.draw(st.sampled_from(reserved)))
+
+    def change_nodes(self) -> None:
+        """Let a node go, or come again."""
+        name = self._data.draw(st.sampled_from("yz"))
+        if name in self.setting.mirror.nodes.slots:
+            self.setting.lose_node(name)
+        else:
+            self.setting.see_node(name, cpu=3)
+
+    def _change(self, change: Callable[[PodBuilder], PodBuilder]) -> None:
+        if self._live:
+            name = self._data.draw(st.sampled_from(sorted(self._live)))
+            self._live[name] = change(self._live[name])
+            self.setting.see(self._live[name])
+
     def wait(self) -> None:
-        """Let time go by."""
-        self.setting.now += self._data.draw(st.sampled_from((1.0, 6.0)))
+        """Let time go by, in which gangs are gone on with."""
+        self.setting.work(self._data.draw(st.sampled_from((0.2, 1.0, 6.0))))
 
     def end(self) -> None:
         """Let all members be deleted."""
@@ -325,9 +360,11 @@ def test_places_are_held_for_whole_gangs_alone_and_none_is_left_in_the_end(data:
             stored[status.unit] = status.reserved
             whole = status.bound + status.assumed + status.reserved >= status.minimum
             assert not status.reserved or whole or status.bound + status.assumed, status
-            assert not status.reserved or status.status is SchedulingStatus.RESERVED, status
+            of_some = status.status in {SchedulingStatus.RESERVED, SchedulingStatus.SCHEDULED}
+            assert not status.reserved or of_some, status
         unfinished = [uid for uid, each in mirror.assumed.items() if each.deadline is None]
         assert sum(stored.values()) == len(unfinished)
+        assert {mirror.assumed[uid].pod.node_name for uid in unfinished} <= {*mirror.nodes.slots}
         assert audit(mirror) == []
     life.end()
     assert not life.setting.mirror.assumed
