@@ -216,13 +216,15 @@ class MirrorFeed:
 
         `version`: up to which resource version the mirror has all pods. Empty while a list is due.
         """
-        stale_at = -math.inf
+        stale_at, last = -math.inf, ""
         while True:
             await asyncio.sleep(_EXPIRY_EVERY)
             now = self._clock()
             stale_at = now if is_stale() else stale_at
             self._mirror.preemptors.follow(now)
-            self._drop_deleted(version())
+            if (latest := version()) != last:  # a restored etcd has lower versions, and its watch stands still
+                self._drop_deleted(latest)
+            last = latest
             for pod in self._mirror.expire(now) if now - stale_at >= _CATCHES_UP else ():
                 log.warning("pods: %s: assumed on %s and never seen there, dropped", pod.full_name, pod.node_name)
             for claim in self._waiting.overdue(self._wall_clock()):

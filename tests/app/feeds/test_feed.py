@@ -165,6 +165,22 @@ def test_no_assumed_pod_is_deleted_while_a_list_is_due(monkeypatch: pytest.Monke
     assert fed.mirror.is_assumed("default/p")
 
 
+def test_no_assumed_pod_is_deleted_by_a_watch_that_does_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An etcd that was restored from a backup has lower versions, and its watch shows nothing up to the earlier one."""
+    monkeypatch.setattr(watched_objects, "_EXPIRY_EVERY", 0.0)
+    fed = Fed()
+    turns = iter(range(9))
+
+    def ends() -> bool:
+        turn = next(turns, None)
+        if turn == 4:
+            fed.mirror.assume(replace(pod_of(make_pod("p")), resource_version="99"), "n1", fed.now)
+        return turn is None
+
+    fed.follow_time_until(ends, version="100")
+    assert fed.mirror.is_assumed("default/p")
+
+
 def test_a_claim_whose_devices_are_not_bound_in_time_is_marked_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watched_objects, "_EXPIRY_EVERY", 0.001)
     fed = Fed()
