@@ -66,7 +66,8 @@ def made_objects(
             decoded = _decoded(claim, default)
         if decoded.full_name in stored or decoded.full_name in found:
             continue
-        _refuse_outside(field, member(claim, "spec", "resources", "requests"), limits)
+        if not is_stored(claim):
+            _refuse_outside(field, member(claim, "spec", "resources", "requests"), limits)
         of = classes.get(decoded.storage_class)
         if len(own) <= place < len(own) + _MOST_BOUND:
             decoded = _bound_early(decoded, of, free)
@@ -239,13 +240,17 @@ def _of_volumes(pod: Json) -> Iterator[tuple[str, Json]]:
             yield field, {"metadata": own, "spec": member(template, "spec")}
 
 
-def _name(pod: Json) -> str:
-    metadata = member(pod, "metadata")
+def _name(of: Mapping[str, Any]) -> str:
+    metadata = member(of, "metadata")
     return str(metadata.get("name") or metadata.get("generateName") or "")
 
 
 def _of_file(pod: Json, companions: Sequence[Json]) -> Iterator[tuple[str, Json]]:
-    for each in of_namespace(pod, companions, "PersistentVolumeClaim"):
+    """Yield the claims of the file, first those of the pod, because only for some a volume is looked for."""
+    volumes = elements(member(pod, "spec"), "volumes")
+    named = {str(member(each, "persistentVolumeClaim").get("claimName")) for each in volumes}
+    claims = [*of_namespace(pod, companions, "PersistentVolumeClaim")]
+    for each in sorted(claims, key=lambda each: _name(each) not in named):
         name = rendered(member(each, "metadata").get("name"))
         yield f"PersistentVolumeClaim {name}", {**each, "spec": member(each, "spec")}
 

@@ -190,6 +190,12 @@ def test_two_new_claims_get_two_volumes_and_one_of_the_cluster_is_free_but_for_i
     assert "claim x of class manual, bound to PersistentVolume b" in found.notes.done
 
 
+def test_of_a_file_with_many_claims_those_of_the_pod_are_bound() -> None:
+    others = [{**claim(), "metadata": {"name": f"other-{at}"}} for at in range(99)]
+    made = claims_of(of_file(*others, claim(), *(local(f"v{at}") for at in range(100)), volumes=NAMED))
+    assert [each.bind_completed for each in made if each.name == "data"] == [True]
+
+
 MANY = range(8000)
 IMMEDIATE = {"kind": "StorageClass", "metadata": {"name": "imm"}, "provisioner": "x.csi"}
 EPHEMERAL = {"volumeClaimTemplate": {"spec": {"storageClassName": "imm"}}}
@@ -255,6 +261,14 @@ def test_a_claim_that_is_there_was_admitted() -> None:
     hand.mirror.apply(ClusterEvent("Add", PersistentVolumeClaim(namespace="default", name="data")))
     text = json.dumps({"kind": "List", "items": [pod(volumes=NAMED), claim()]}).encode()
     assert not decode_manifest(text, hand).made
+
+
+def test_a_claim_of_the_file_that_was_stored_already_was_admitted() -> None:
+    limits = {"spec": {"limits": [{"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]}}
+    hand = at_hand({"LimitRange": [{"metadata": {"name": "l"}, **limits}]})
+    stored = {**claim(), "metadata": {"name": "data", "uid": "u"}}
+    text = json.dumps({"kind": "List", "items": [pod(volumes=NAMED), stored]}).encode()
+    assert claims_of(decode_manifest(text, hand))
 
 
 def test_more_limit_ranges_than_can_be_held_against_each_container_are_refused() -> None:
