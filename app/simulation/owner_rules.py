@@ -15,7 +15,7 @@ INDEX_FAILS: Final = "its index fails: a pod that goes counts as failed, and spe
 NO_MORE: Final = "its Job has no spec.completions and one success, and makes no more pods"
 _BATCH: Final = "batch/"
 _RETRIES: Final = 6
-"""spec.backoffLimit, if it is not set."""
+"""spec.backoffLimit, if neither it nor spec.backoffLimitPerIndex is set."""
 
 
 def why_no_more(job: Json, going: int, index_failures: int) -> str:
@@ -31,11 +31,13 @@ def why_no_more(job: Json, going: int, index_failures: int) -> str:
     per_index, failed, limit = spec.get("backoffLimitPerIndex"), status.get("failed") or 0, spec.get("backoffLimit")
     if spec.get("podFailurePolicy"):
         return ""
-    if isinstance(per_index, int):
-        return INDEX_FAILS if index_failures >= per_index else ""
-    limit = _RETRIES if limit is None else limit
-    is_known = isinstance(limit, int) and isinstance(failed, int)
-    return NO_RETRY if is_known and failed + going > limit else ""
+    if isinstance(per_index, int) and index_failures >= per_index:
+        return INDEX_FAILS
+    if limit is None and per_index is None:
+        limit = _RETRIES
+    if isinstance(limit, int) and isinstance(failed, int) and failed + going > limit:
+        return NO_RETRY
+    return ""
 
 
 def stands_still(deployment: Json) -> bool:

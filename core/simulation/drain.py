@@ -170,7 +170,8 @@ class _Draining:
         """Place the pods that come instead, and those that came before and found no place."""
         mirror, facts = self._basis.mirror, self._basis.facts
         for pod in evicted:
-            self._count(pod, -int(_is_healthy(facts, pod)))
+            if not belongs_to_node(pod):  # else it is made again there, though its node is cordoned
+                self._count(pod, -int(_is_healthy(facts, pod)))
         leaving = leave(mirror, self._fork, evicted, facts)
         bring_claims(mirror, self._fork, leaving)
         self._run.leaving.update((each.uid, each) for each in leaving)

@@ -93,6 +93,18 @@ def test_daemon_sets_of_other_groups_are_evicted_as_kubectl_does() -> None:
     assert [each.move.pod for each in drained(mirror, "n1").blocked] == ["default/kruise"]
 
 
+def test_a_pod_that_its_daemon_set_makes_again_on_its_node_counts_for_its_budget_again() -> None:
+    owner = {"apiVersion": "apps.kruise.io/v1beta1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}
+    mirror = mirror_of(node("n1"), node("n2"))
+    for name in ("n1", "n2"):
+        pod = make_pod(f"d-{name}").label("app", "web").on(name).obj()
+        pod["metadata"]["ownerReferences"] = [owner]
+        mirror.apply(ClusterEvent("Add", decode_pod(json.dumps(pod).encode())))
+    mirror.apply(ClusterEvent("Add", budget("web", 1, app="web")))
+    found = drained(mirror, "n1", "n2")
+    assert (found.ends, [each.round for each in found.pods]) == (Chance.ALWAYS, [1, 1])
+
+
 def test_budgets_let_pods_go_in_rounds_while_others_make_up_for_them() -> None:
     found = drained(with_budgets(budget("web", 1, app="web")), "n1")
     assert sorted(each.round for each in found.pods) == [1, 2, 3]
