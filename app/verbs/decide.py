@@ -384,11 +384,12 @@ class Decider:
             # prevent no second preemption here: without filters, kube-scheduler finds no victims.
             stale_rejection = effects.stale_rejection(pod, batch, verdicts)
             effects.reject(pod, batch, verdicts)
-        retryable = stale_rejection is not None
-        if effects is not None and not retryable:  # else the last look counts, see Patient
+        response = _response(self._no_node_body(request, batch, verdicts), pod, len(batch), source, fits=False)
+        if stale_rejection is not None:
+            return replace(response, retryable=True, last_look=Decision.NO_FIT)
+        if effects is not None:
             effects.decisions[Decision.NO_FIT] += 1
-        body = self._no_node_body(request, batch, verdicts)
-        return _response(body, pod, len(batch), source, fits=False, retryable=retryable)
+        return response
 
     def _no_node_body(self, request: _Attempt, batch: NodeBatch, verdicts: Verdicts) -> bytes:
         """Return the body of the response with the reason for no node.
@@ -415,11 +416,9 @@ class Decider:
         return f"pod {incoming.full_name} is not in the watch yet"
 
 
-def _response(  # noqa: PLR0913  # the parts of a response that differ
-    body: bytes, pod: Pod, nodes: int, source: str = "", *, fits: bool = True, retryable: bool = False
-) -> VerbResponse:
+def _response(body: bytes, pod: Pod, nodes: int, source: str = "", *, fits: bool = True) -> VerbResponse:
     outcome = VerbOutcome.FIT if fits else VerbOutcome.NO_FIT
-    return VerbResponse(body, source, outcome, pod.full_name, pod.uid, nodes, int(fits), retryable=retryable)
+    return VerbResponse(body, source, outcome, pod.full_name, pod.uid, nodes, int(fits))
 
 
 def _none_of(args: ExtenderArgs, failed: FailedNodes) -> bytes:

@@ -20,7 +20,7 @@ from app.verbs.decide import Decider
 from app.verbs.effects import Effects
 from app.verbs.endpoint import Verb
 from app.verbs.pods import PodLookup
-from app.verbs.request import Decision, Request, VerbOutcome, VerbResponse
+from app.verbs.request import Request, VerbOutcome, VerbResponse
 from app.verbs.wire_in import ExtenderArgs, NameLists, decode_args, decode_incoming_pod, requested_names
 from app.verbs.wire_out import (
     NONE_FAILED,
@@ -138,8 +138,8 @@ class Patient:
             if not response.retryable and response.unknown_pod is None:
                 return response
         log.info("the watch may be late: %s", one_line(response.error))
-        if response.outcome is VerbOutcome.NO_FIT:
-            effects.decisions[Decision.NO_FIT] += 1
+        if response.last_look is not None:
+            effects.decisions[response.last_look] += 1
         return response
 
 

@@ -122,6 +122,8 @@ class VerbResponse(msgspec.Struct, frozen=True, gc=False):
     """The result of `bind`, if the verb ran."""
     retryable: bool = False
     """Whether the response may change within a moment, see Nominations."""
+    last_look: Decision | None = None
+    """The outcome of a decision, which counts only if the response does not change."""
     unknown_pod: Pod | None = None
     """A pod that must be seen at the API server before the request can have its effect, see PodLookup."""
 

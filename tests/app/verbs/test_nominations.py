@@ -1,11 +1,13 @@
 """A nominated node is not refused while the watch may be late with the victims that went."""
 
+import asyncio
+
 import pytest
 
 from app.settings.settings import Settings
 from app.verbs.effects import Nominations, RejectedNodes
-from app.verbs.filter import Extender
-from app.verbs.request import Request, VerbResponse
+from app.verbs.filter import Extender, Patient
+from app.verbs.request import Request, VerbOutcome, VerbResponse
 from app.wiring.engine import create_profile
 from core.events import ClusterEvent
 from tests.app.questions import ANTI_AFFINITY_RULES, by_name, decoded
@@ -48,6 +50,20 @@ class Requested:
         """Return an answer about both nodes."""
         return self._extender.filter(Request(by_name(pod, "n0", "n1")), self._effects)
 
+    def last_response(self, pod: PodBuilder) -> VerbResponse:
+        """Return the answer about both nodes after all looks."""
+
+        async def requested() -> VerbResponse:
+            patient = Patient(self._extender.filter, self._extender.unread, self._effects)
+            response = patient(Request(by_name(pod, "n0", "n1")))
+            return response if isinstance(response, VerbResponse) else await response
+
+        return asyncio.run(requested())
+
+    def decisions(self) -> int:
+        """Return how many outcomes of decisions were counted."""
+        return sum(self._effects.decisions.values())
+
     def error(self, pod: PodBuilder, *names: str) -> str:
         """Return the error of an answer, which is empty where the nodes are judged."""
         response = decoded(self._extender.filter(Request(by_name(pod, *(names or ("n0", "n1")))), self._effects).body)
@@ -89,6 +105,13 @@ def test_where_kindred_itself_evicts_the_refusal_is_told_and_yet_doubtful() -> N
     response = Requested(*FULL, ours="mine").response(pod)
     assert response.retryable
     assert decoded(response.body)["FailedNodes"].keys() == {"n0", "n1"}
+
+
+def test_a_refusal_of_a_pod_that_kindred_does_not_decide_for_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.verbs.filter._RETRY_DELAYS", (0.0,))
+    requested = Requested(*FULL, ours="default/preemptor")
+    response = requested.last_response(preemptor())
+    assert (response.outcome, response.retryable, requested.decisions()) == (VerbOutcome.NO_FIT, True, 0)
 
 
 def test_an_error_is_doubtful_and_a_fit_is_not() -> None:
