@@ -275,7 +275,7 @@ def _readable(where: str) -> Iterator[None]:
     except (ConfigException, ValueError) as error:
         # The text for an entry without a name has the whole entry, with its secrets.
         raise ConfigurationError(f"{where}: {_text(error).partition('{')[0]}") from None
-    except (AttributeError, KeyError, TypeError):
+    except (AttributeError, LookupError, TypeError):
         raise ConfigurationError(f"{where}: {_FORM}") from None
 
 

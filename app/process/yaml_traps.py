@@ -6,6 +6,7 @@ counted from the events of the parser. Nesting and numbers are limited there as 
 are quadratic.
 """
 
+import re
 from typing import Final
 
 import yaml
@@ -20,6 +21,8 @@ _PER_ELEMENT: Final = 4
 """Bytes counted for each element besides its text: quotes, a comma and a colon, or brackets."""
 _MAX_ESCAPE_LENGTH: Final = 6  # a control character in JSON, \u001f
 NUMBERS: Final = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
+_LONGEST_BASE_60: Final = 100
+_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
 
 
 class YamlTrapError(ValueError):
@@ -83,7 +86,8 @@ class _Sizes:
 
 def _bytes_of(event: yaml.ScalarEvent) -> int:
     value = event.value
-    if event.tag in NUMBERS and ":" in value:
+    is_long_and_plain = len(value) > _LONGEST_BASE_60 and event.implicit[0]
+    if (event.tag in NUMBERS and ":" in value) or (is_long_and_plain and _BASE_60.fullmatch(value)):
         raise YamlTrapError("a base-60 number")
     plain = value.isascii() and value.isprintable()
     return _PER_ELEMENT + (len(value) if plain else _MAX_ESCAPE_LENGTH * len(value))

@@ -91,7 +91,7 @@ def _loaded(text: str, name: str) -> tuple[Any, list[str]]:
         raise SettingsError(f"{name}: no YAML: {_place(error)}") from None
     except YamlTrapError as error:
         raise SettingsError(f"{name}: no YAML: {error}") from None
-    except (ValueError, AttributeError):  # their texts quote the value, which may be a URL with a password
+    except (ValueError, AttributeError, LookupError):  # their texts quote the value, which may be a URL with a password
         raise SettingsError(f"{name}: no YAML: a value does not fit its type, such as a date in month 13") from None
 
 

@@ -95,8 +95,11 @@ def test_what_is_wrong_is_named_by_its_path(text: str, expected: str) -> None:
         pytest.param("a: [", "no YAML: line 1: ", id="broken"),
         pytest.param(f"{TOP}---\nmaxScore: 1", "no YAML: line 3: but found another document", id="documents"),
         pytest.param("a: 2026-13-40", "no YAML: a value does not fit its type", id="date"),
+        pytest.param("a: !!int ''", "no YAML: a value does not fit its type", id="no-number"),
         pytest.param(f"{TOP}a: &a [*a]", "a: unknown key", id="itself"),
         pytest.param(f"apiVersion: {BOMB}", f"no YAML: {REJECTION}", id="bomb"),
+        pytest.param(f"maxScore: 1{':1' * 200}", "no YAML: a base-60 number", id="quadratic"),
+        pytest.param(f"maxScore: 1{':1' * 200}.5", "no YAML: a base-60 number", id="quadratic-float"),
     ],
 )
 def test_what_is_no_mapping_is_an_error(text: str, problem: str) -> None:

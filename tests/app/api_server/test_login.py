@@ -155,7 +155,9 @@ def test_of_several_files_the_first_entry_and_current_context_count(tmp_path: Pa
         pytest.param("", " file is empty", id="empty"),
         pytest.param("a: [", "not YAML: ", id="not-yaml"),
         pytest.param("[1]", "empty or not a kubeconfig: ", id="list"),
+        pytest.param("contexts: !!int ''", "empty or not a kubeconfig: ", id="no-number"),
         pytest.param(f"contexts: {BOMB}", REJECTION, id="bomb"),
+        pytest.param(f"contexts: 1{':1' * 200}", "a base-60 number", id="quadratic"),
         pytest.param(f"users: [{{user: {{token: {SECRET}}}}}, {{}}]", "Expected key name in ", id="no-name-of-several"),
     ],
 )

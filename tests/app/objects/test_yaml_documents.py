@@ -148,8 +148,9 @@ def test_the_size_that_is_counted_is_no_less_than_that_of_the_json(monkeypatch: 
 
 
 def test_a_number_to_the_base_60_is_text_as_kubernetes_reads_it() -> None:
-    (document,) = documents(b"- 1:30\n- 1:30.5\n- 12\n- 1.5\n- 0x1f\n- .inf\n")
-    assert json.loads(document) == ["1:30", "1:30.5", 12, 1.5, 31, None]
+    long = "1" + ":1" * 200
+    (document,) = documents(f"- 1:30\n- 1:30.5\n- 12\n- 1.5\n- 0x1f\n- .inf\n- '{long}'\n".encode())
+    assert json.loads(document) == ["1:30", "1:30.5", 12, 1.5, 31, None, long]
 
 
 def test_a_number_that_takes_quadratic_time_to_read_is_refused() -> None:

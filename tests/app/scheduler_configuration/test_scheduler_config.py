@@ -30,6 +30,7 @@ def config(text: str) -> SchedulerConfig:
         pytest.param("- a", "not a KubeSchedulerConfiguration: expected one document", id="a list"),
         pytest.param("[" * 1000, "no YAML: nested more than 200 levels deep", id="too deep"),
         pytest.param(f"profiles: {BOMB}", f"no YAML: {REJECTION}", id="bomb"),
+        pytest.param(f"profiles: 1{':1' * 200}", "no YAML: a base-60 number", id="quadratic"),
         pytest.param("apiVersion: v1\nkind: KubeSchedulerConfiguration", "apiVersion: expected kube", id="apiVersion"),
         pytest.param("apiVersion: kubescheduler.config.k8s.io/v1\nkind: Pod\nspec: {}", "kind: expected Ku", id="kind"),
         pytest.param("apiVersion: kubescheduler.config.k8s.io/v1", "kind: expected Kube", id="no kind"),

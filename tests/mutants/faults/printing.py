@@ -13,6 +13,13 @@ FAULTS: Final = (
         tests=("test_cli.py",),
     ),
     Fault(
+        id="long-base-60-number",
+        breaks="A file of settings with one long number keeps `serve` from starting for minutes.",
+        old="(is_long_and_plain and _BASE_60.fullmatch(value))",
+        new="(is_long_and_plain and False)",
+        tests=("test_configuration_file.py",),
+    ),
+    Fault(
         id="log-without-a-limit",
         breaks="A storm of requests fills the log.",
         old="        if self._rate.allows(record):\n",
