@@ -9,6 +9,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -62,9 +63,11 @@ def print_error(error: object) -> None:
 def print_problem(error: click.ClickException) -> None:
     """Print an error of click, with the usage of the command for a wrong usage."""
     if isinstance(error, click.MissingParameter | NoArgsIsHelpError):  # have several lines, and nothing of the user
-        error.show()
+        with _whoever_reads(err=True):
+            error.show()
     elif isinstance(error, click.UsageError):
-        click.UsageError(escaped(error.format_message()), error.ctx).show()
+        with _whoever_reads(err=True):
+            click.UsageError(escaped(error.format_message()), error.ctx).show()
     else:
         print_error(error.format_message())
 
@@ -167,9 +170,16 @@ def _laid_out(line: Line) -> str:
 
 
 def _echo(text: str, *, nl: bool = True, err: bool = False) -> None:
+    with _whoever_reads(err=err):
+        click.echo(text, nl=nl, err=err, color=False if os.environ.get("NO_COLOR") else None)
+
+
+@contextmanager
+def _whoever_reads(*, err: bool) -> Iterator[None]:
+    """Write within the block to standard output or error. Raises _CannotWriteError for standard output."""
     stream = sys.stderr if err else sys.stdout
     try:
-        click.echo(text, nl=nl, err=err, color=False if os.environ.get("NO_COLOR") else None)
+        yield
     except OSError as error:
         _write_to_nobody(stream)
         if not (err or isinstance(error, BrokenPipeError)):  # who reads a pipe has enough, and the status still says it
@@ -189,10 +199,10 @@ def _write_to_nobody(stream: TextIO) -> None:
 
 
 def open_closed_streams() -> None:
-    """Open standard output and error where the caller has closed them: Python has None then, which nobody expects."""
-    for name in ("stdout", "stderr"):
+    """Open standard streams that the caller has closed: Python has None then, which nobody expects."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # until the end
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # until the end
 
 
 # There are 80 columns, or the terminal's if it is wider. Sentences stay within 100, as longer lines are hard to read.

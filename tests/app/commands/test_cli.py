@@ -77,6 +77,9 @@ def test_wrong_usage_ends_with_2(name: str) -> None:
         pytest.param("rbac >/dev/full", 2, "Error: standard output: No space left on device\n", id="full"),
         pytest.param("rbac 2>/dev/full >/dev/full", 2, "", id="both-full"),
         pytest.param("status --server http://127.0.0.1:9 >&- 2>&-", 2, "", id="closed-and-error"),
+        pytest.param("loss --no-such-option 2>&1 | true", 2, "", id="closed-pipe-and-wrong-usage"),
+        pytest.param("explain 2>/dev/full", 2, "", id="full-and-wrong-usage"),
+        pytest.param("explain -f - --demo <&- 2>&-", 2, "", id="closed-input"),
         pytest.param("explain data/queue-3 --demo >&- 2>&-", 1, "", id="closed-and-no"),
     ],
 )
