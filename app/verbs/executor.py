@@ -316,10 +316,11 @@ class Executor:
         result = EvictionResult.PREEMPTED
         try:
             for victim in plan.victims:
+                if not victim.terminating:
+                    self._check(pod)
                 if self._release(victim.uid) or not self._mirror.is_mirrored(victim.uid):  # it holds no place any more
                     continue
                 if not victim.terminating:
-                    self._check(pod)
                     if await self.api.evict(victim, pod.scheduler_name):
                         deleted.append(victim)
                     evicted += 1

@@ -92,7 +92,7 @@ FAULTS: Final = (
         id="evicts-after-the-loss-of-leadership",
         breaks="A replica that has begun to evict goes on after another leads.",
         old="                if not victim.terminating:\n                    self._check(pod)\n",
-        new="                if not victim.terminating:\n",
+        new="",
         tests=("test_evictor.py", "test_evicting_failures.py"),
     ),
     Fault(

@@ -203,3 +203,22 @@ def test_a_victim_that_loses_its_reserved_place_while_another_one_is_evicted_is_
     executor = Executor(api, Preemptions(mirror, lambda: 0.0), mirror, lambda: True)
     asyncio.run(executor.carry_out(A, Plan("n1", victims)))
     assert api.requested == ["nominate a n1", "evict b for ", "event default/b"]
+
+
+def test_a_gang_keeps_its_reserved_place_where_the_pod_has_got_a_node_meanwhile() -> None:
+    mirror = mirror_of(make_node("n1"))
+    victims = [mirror.assume(pod, "n1", 0.0) for pod in (B, Pod("c", "default", "c"))]
+    released: list[str] = []
+
+    class ThenPlaced(AllGivenUp):
+        async def evict(self, victim: Pod, scheduler_name: str) -> bool:
+            mirror.assume(A, "n2", 0.0)
+            return await super().evict(victim, scheduler_name)
+
+    def release(uid: str) -> bool:
+        released.extend([uid] if uid == "c" else ())
+        return uid == "c"
+
+    executor = Executor(ThenPlaced(), Preemptions(mirror, lambda: 0.0), mirror, lambda: True, release)
+    outcome = asyncio.run(executor.carry_out(A, Plan("n1", victims)))
+    assert (outcome, released) == (EvictionOutcome(EvictionResult.FAILED, 1), [])
