@@ -23,7 +23,7 @@ from app.explain.stored_pod import Json, Notes, Objects, elements, member, read_
 from app.explain.templates import AtHand, made_pod
 from app.objects.decode import DecodeError
 from app.objects.decode_pod import decode_pod
-from app.simulation.owner_rules import of_template, partition_revision, stands_still, why_no_more
+from app.simulation.owner_rules import current_revision, of_template, stands_still, why_no_more
 from app.simulation.raw_objects import RawObjects
 from core.explaining.owners import ordinal, owner_of
 from core.mirror.cluster import ClusterMirror
@@ -243,9 +243,9 @@ class ClusterFacts:
             return None, f"there is no {kind} of its name" if self._raw.has(kind) else f"no {kind} is at hand"
         if kind == "Deployment" and stands_still(found):
             return made_of, "because the rollout of its Deployment stands still, and its ReplicaSet is not at hand"
-        if kind == STATEFUL and (revision := partition_revision(found, ordinal(pod))):
+        if kind == STATEFUL and (revision := current_revision(found, ordinal(pod), int(not pod.terminating))):
             of_revision = self._raw.of_name("ControllerRevision", revision, pod.namespace)
-            why = f"because of the partition of its StatefulSet: revision {revision} is not at hand"
+            why = f"because of the rollout of its StatefulSet: revision {revision} is not at hand"
             return (of_template(found, of_revision[0]), "") if of_revision else (None, why)
         return found, ""
 

@@ -47,12 +47,18 @@ def stands_still(deployment: Json) -> bool:
     return is_stuck or member(deployment, "spec").get("paused") is True
 
 
-def partition_revision(stateful_set: Json, ordinal: int) -> str:
-    """Return the ControllerRevision that a replica is made of if it is below the partition, and not of the template."""
+def current_revision(stateful_set: Json, ordinal: int, leaving: int) -> str:
+    """Return the ControllerRevision that a replica is made of if it is below the partition, and not of the template.
+
+    Without spec.updateStrategy.rollingUpdate, the replicas that are left of this revision stand for the partition.
+    `leaving` of them are still in the status.
+    """
     spec, status = member(stateful_set, "spec"), member(stateful_set, "status")
-    start = member(spec, "ordinals").get("start")
-    partition = member(spec, "updateStrategy", "rollingUpdate").get("partition")
-    current = status.get("currentRevision")
+    start, strategy = member(spec, "ordinals").get("start"), member(spec, "updateStrategy")
+    partition, current = member(strategy, "rollingUpdate").get("partition"), status.get("currentRevision")
+    if strategy.get("type") == "RollingUpdate" and strategy.get("rollingUpdate") is None:  # else it has a default
+        left = status.get("currentReplicas")
+        partition = left - leaving if isinstance(left, int) else 0
     if not isinstance(partition, int) or ordinal >= partition + (start if isinstance(start, int) else 0):
         return ""
     return str(current) if current and current != status.get("updateRevision") else ""

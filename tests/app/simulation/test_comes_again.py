@@ -276,6 +276,12 @@ def partitioned(start: int = 0, update: str = "db-new") -> Object:
     return {**found, "status": {"currentRevision": "db-old", "updateRevision": update}}
 
 
+def in_rollout(start: int = 0, **strategy: object) -> Object:
+    """Return a StatefulSet of whose pods 3 are still of the revision before."""
+    found = stateful_set(ordinals={"start": start}, updateStrategy={"type": "RollingUpdate", **strategy})
+    return {**found, "status": {"currentRevision": "db-old", "updateRevision": "db-new", "currentReplicas": 3}}
+
+
 @pytest.mark.parametrize(
     ("name", "of", "cpu"),
     [
@@ -284,6 +290,10 @@ def partitioned(start: int = 0, update: str = "db-new") -> Object:
         ("db-2", partitioned(start=1), 7000),
         ("db-1", partitioned(update="db-old"), 2000),
         ("db-1", stateful_set(updateStrategy={"type": "OnDelete"}), 2000),
+        ("db-1", in_rollout(), 7000),
+        ("db-2", in_rollout(), 2000),  # it is one of the 3 no more
+        ("db-2", in_rollout(start=1), 7000),
+        ("db-1", in_rollout(rollingUpdate={}), 2000),
     ],
 )
 def test_a_replica_below_the_partition_is_of_the_revision_before(name: str, of: Object, cpu: int) -> None:
@@ -296,8 +306,10 @@ def test_a_replica_below_the_partition_is_of_the_revision_before(name: str, of: 
     is_before = cpu == 7000
     assert (pod.labels["controller-revision-hash"] == "db-old") is is_before
     without = again(running(name, "StatefulSet", "db"), of).uncertainty
-    why = "as the running pod, because of the partition of its StatefulSet: revision db-old is not at hand"
+    why = "as the running pod, because of the rollout of its StatefulSet: revision db-old is not at hand"
     assert without == (why if is_before else "")
+    ends = made(again(running("db-2", "StatefulSet", "db").terminating(), in_rollout(), revision))
+    assert ends.requests == {"cpu": 7000}
 
 
 def test_a_terminating_replica_of_a_stateful_set_comes_again() -> None:

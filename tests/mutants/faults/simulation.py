@@ -280,6 +280,13 @@ FAULTS: Final = (
         tests=("app/simulation/test_comes_again.py",),
     ),
     Fault(
+        id="rollout-without-a-partition",
+        breaks="In a rollout of a StatefulSet without rollingUpdate, a replica comes again with the new template.",
+        old="        partition = left - leaving if isinstance(left, int) else 0\n",
+        new="        partition = 0\n",
+        tests=("app/simulation/test_comes_again.py",),
+    ),
+    Fault(
         id="partition-is-not-heeded",
         breaks="A replica below the partition comes again with the new template.",
         old="ordinal >= partition + (start if isinstance(start, int) else 0)",
