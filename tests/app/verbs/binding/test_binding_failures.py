@@ -174,7 +174,7 @@ async def test_what_is_not_known_counts_until_it_is(
 
 @scenario()
 async def test_a_pod_whose_binding_is_not_known_does_not_count_when_it_comes_again(server: FakeApiServer) -> None:
-    async with scheduling(server, N1, http_timeout=0.75) as scheduler:
+    async with scheduling(server, N1) as scheduler:
         pod = await scheduler.pending(loner("first"))
         scheduler.stall_watch()
         server.faults.add(Close(), None, "bind")
@@ -196,7 +196,7 @@ async def test_a_pod_whose_binding_is_not_known_is_read_before_it_is_decided_for
 ) -> None:
     """Else it would wait until the time of its place is over, or its place would be given away."""
     nodes = [node.allocatable(pods=10) for node in (N1, N2)]
-    async with scheduling(server, *nodes, decide="listed-nodes", profile="full", http_timeout=0.75) as scheduler:
+    async with scheduling(server, *nodes, decide="listed-nodes", profile="full") as scheduler:
         pod = await scheduler.pending(loner("first"))
         scheduler.stall_watch()
         server.faults.add(action, None, "bind")

@@ -8,7 +8,7 @@ import pytest
 from app.verbs.evictor import Evaluator
 from app.verbs.executor import Preemptions
 from tests.app.feeds.following import scenario
-from tests.app.verbs.binding.binding_setting import N1, N2, scheduling, until
+from tests.app.verbs.binding.binding_setting import N1, N2, PATIENCE, scheduling, until
 from tests.app.verbs.evicting.evicting_setting import (
     IMPORTANT,
     WEB,
@@ -106,9 +106,10 @@ async def test_a_pod_that_cannot_be_looked_at_or_nominated_evicts_nobody_and_has
 )
 @scenario()
 async def test_nobody_more_is_evicted_for_a_pod_that_gets_a_node_meanwhile(
-    server: FakeApiServer, path: str, evicted: list[str]
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch, path: str, evicted: list[str]
 ) -> None:
     """Its scheduler tries it again at any time, and each write may take seconds."""
+    monkeypatch.setattr("app.verbs.executor._MAX_LENGTH", PATIENCE)
     async with scheduling(server, N1, preempt="evict") as scheduler:
         await running(scheduler, *TWO)
         stall = Stall(before_head=True)
