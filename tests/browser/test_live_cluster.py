@@ -282,12 +282,16 @@ def test_a_press_of_the_space_bar_is_not_lost_if_the_list_is_read_again(
     followed.responded("nodes are available")
 
 
-def test_a_click_is_not_lost_if_a_unit_comes_while_the_button_is_down(followed: Page, api_url: str) -> None:
+def test_a_click_is_not_lost_if_a_unit_comes_while_the_button_is_down(
+    followed: Page, api_url: str, followed_url: str, close: Callable[[], None]
+) -> None:
     pod = make_pod("late-0").of_group("late", 3)
     written = [{"verb": "create", "path": PODS.path, "object": pod.obj()}]
-    followed.delay("units")
     httpx.post(f"{api_url}/_control/objects", json=written).raise_for_status()
     try:
+        until(lambda: "default/late" in httpx.get(f"{followed_url}units").text)
+        followed.delay("units")  # not before: only the first answer is released, and that must have the unit
+        close()
         followed.until_delayed()
         at = followed.browser.centre("document.querySelector('#units-sum')")
         followed.browser.mouse("mousePressed", *at)
