@@ -318,7 +318,8 @@ class Executor:
             for victim in plan.victims:
                 if not victim.terminating:
                     self._check(pod)
-                if self._release(victim.uid) or not self._mirror.is_mirrored(victim.uid):  # it holds no place any more
+                at = self._mirror.get_pod(victim.uid)
+                if at is None or at.node_name != plan.node or self._release(victim.uid):  # it holds no place any more
                     continue
                 if not victim.terminating:
                     if await self.api.evict(victim, pod.scheduler_name):

@@ -213,6 +213,8 @@ class Gangs:
         if self._trials.is_settled(unit, now):  # to count 500 members takes 0.6 ms
             if unit.attempt is not None and unit.has_hope:
                 return self._unfinished(unit, len(unit.attempt.pods))
+            if unit.reserved:
+                self._review(unit)  # nobody else may be decided for
             return Rejected(f"group {group.key}: {unit.reason}")
         return self._placed(unit, pod, now, nodes)
 
@@ -235,7 +237,12 @@ class Gangs:
             self._try(each, half)
         if blocking := self._holding(unit, counts, now):
             return self._rejected(unit, counts, behind_text(unit, blocking))
-        self._attempt(unit, members, part, nodes, again=True)
+        try:
+            self._attempt(unit, members, part, nodes, again=True)
+        except WorkLimitError:
+            if not counts.scheduled:
+                self._release(unit)
+            raise
         if unit.has_hope:
             return self._unfinished(unit, len(members))
         if unit.shortfall is not None:

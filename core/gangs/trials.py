@@ -40,7 +40,7 @@ _MOST_OF_LOOKS: Final = 0.15
 _LOOK_EVERY: Final = 0.5
 """Seconds between two looks for one gang, when a third of that is used."""
 _WITHOUT_HOPE: Final = 0.1
-"""Up to so many, attempts are made though nothing is known to have changed that could help."""
+"""Up to so many of a namespace, attempts are made though nothing is known to have changed that could help."""
 _LONG: Final = 2.0
 """Seconds of CPU. An attempt that has taken longer counts as one that failed."""
 _SEARCH_EVERY: Final = 5.0

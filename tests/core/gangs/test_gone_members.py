@@ -4,7 +4,7 @@ from typing import NoReturn
 
 import pytest
 
-from core.gangs.placing import Placer
+from core.gangs.placing import Attempt, Placer
 from core.gangs.unit import SchedulingStatus
 from core.mirror.work import WorkLimitError
 from tests.builders import make_pod
@@ -86,6 +86,32 @@ def test_a_member_that_takes_too_much_work_at_its_place_releases_the_others(monk
     setting.now = 60.0
     setting.gangs.begin(setting.now)
     assert setting.status().status is SchedulingStatus.SCHEDULING
+
+
+def test_nothing_is_held_when_all_members_that_were_decided_for_come_again_and_one_has_no_place() -> None:
+    """Else the last member would run alone."""
+    large, small = member("large", 3, cpu=2), member("small", 3)
+    setting = GangSetting(node("n0"), node("n1", 1), node("n2", 1))
+    setting.see(large, small, C)
+    assert setting.ask(large) == "on n0"
+    assert setting.ask(small).startswith("on ")
+    setting.see_node("n0", 1)
+    for each in large, small:
+        assert "large, does not" in setting.ask(each)
+    assert not setting.assumed()
+
+
+def test_nothing_is_held_when_a_member_comes_again_and_takes_too_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = setting_of_two()
+    setting.ask(A)
+
+    def raises(*_: object) -> NoReturn:
+        raise WorkLimitError("spec", 1, 2, 1)
+
+    monkeypatch.setattr(Attempt, "go_on", raises)
+    with pytest.raises(WorkLimitError):
+        setting.ask(A)
+    assert not setting.assumed()
 
 
 def test_a_member_that_terminates_before_it_is_bound_does_not_count() -> None:

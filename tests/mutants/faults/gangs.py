@@ -135,9 +135,23 @@ FAULTS: Final = (
     Fault(
         id="a-victim-without-a-place-is-deleted",
         breaks="A pending pod of a gang is deleted for a place that it no longer has.",
-        old="                if self._release(victim.uid) or not self._mirror.is_mirrored(victim.uid):",
-        new="                if self._release(victim.uid):",
+        old="if at is None or at.node_name != plan.node or self._release(victim.uid):",
+        new="if self._release(victim.uid):",
         tests=("app/verbs/evicting/test_evictor.py",),
+    ),
+    Fault(
+        id="a-victim-that-has-moved-is-deleted",
+        breaks="A pending pod is deleted for a place that it no longer has, because it was decided for elsewhere.",
+        old="if at is None or at.node_name != plan.node or self._release(victim.uid):",
+        new="if at is None or self._release(victim.uid):",
+        tests=("app/verbs/evicting/test_evictor.py",),
+    ),
+    Fault(
+        id="places-of-a-gang-of-which-nobody-is-decided-for",
+        breaks="The last member of a gang runs alone, because the others came again and have no place.",
+        old="            if unit.reserved:\n                self._review(unit)",
+        new="            if unit.reserved:\n                self._forget_gone_waiting()",
+        tests=("core/gangs/test_gone_members.py",),
     ),
     Fault(
         id="groups-of-one-name-are-one",

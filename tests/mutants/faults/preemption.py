@@ -15,8 +15,8 @@ FAULTS: Final = (
     Fault(
         id="reserved-victim-deleted",
         breaks="A pod that has only a reserved place is deleted for a more important one.",
-        old="self._release(victim.uid) or ",
-        new="",
+        old="plan.node or self._release(victim.uid):",
+        new="plan.node:",
         tests=("evicting/test_evicting_decided.py",),
     ),
     Fault(

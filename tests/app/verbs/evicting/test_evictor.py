@@ -222,3 +222,19 @@ def test_a_gang_keeps_its_reserved_place_where_the_pod_has_got_a_node_meanwhile(
     executor = Executor(ThenPlaced(), Preemptions(mirror, lambda: 0.0), mirror, lambda: True, release)
     outcome = asyncio.run(executor.carry_out(A, Plan("n1", victims)))
     assert (outcome, released) == (EvictionOutcome(EvictionResult.FAILED, 1), [])
+
+
+def test_a_victim_that_gets_a_place_elsewhere_while_another_one_is_evicted_is_not_deleted() -> None:
+    mirror = mirror_of(make_node("n1"), make_node("n2"))
+    victims = [mirror.assume(pod, "n1", 0.0) for pod in (B, Pod("c", "default", "c"))]
+
+    class ThenMoved(AllGivenUp):
+        async def evict(self, victim: Pod, scheduler_name: str) -> bool:
+            mirror.forget(victims[1].uid)
+            mirror.assume(victims[1], "n2", 0.0)
+            return await super().evict(victim, scheduler_name)
+
+    api = ThenMoved()
+    executor = Executor(api, Preemptions(mirror, lambda: 0.0), mirror, lambda: True)
+    asyncio.run(executor.carry_out(A, Plan("n1", victims)))
+    assert api.requested == ["nominate a n1", "evict b for ", "event default/b"]
