@@ -63,14 +63,14 @@ FAULTS: Final = (
         breaks="An unready pod needs a disruption of its budget.",
         old="            is_ready=_is_ready(status),",
         new="            is_ready=True,",
-        tests=("test_comes_again.py",),
+        tests=("test_raw_objects.py",),
     ),
     Fault(
         id="budget-of-no-pods-is-healthy",
         breaks="A budget that desires no healthy pod lets unready pods go without a disruption.",
         old="            wants_any=desired > 0,",
         new="            wants_any=desired >= 0,",
-        tests=("test_comes_again.py",),
+        tests=("test_raw_objects.py",),
     ),
     Fault(
         id="selector-beside-names",
