@@ -190,5 +190,7 @@ def _add_volumes(random: Random, pods: list[V1]) -> None:
 
 
 def _give_volumes(random: Random, pod: V1) -> None:
+    """Add up to two volumes, of different claims. For a claim twice the plugin takes two, and its controller one."""
     volumes = [random_volumes.pod_volume(random, f"v{index}") for index in range(random.randint(1, 2))]
-    pod["spec"]["volumes"] = [each for each in volumes if "ephemeral" not in each]
+    once = {str(each.get("persistentVolumeClaim", each["name"])): each for each in volumes}
+    pod["spec"]["volumes"] = [each for each in once.values() if "ephemeral" not in each]
