@@ -290,10 +290,8 @@ class Connection(asyncio.Protocol):
             return False
         self._unread = self._unread[end:]
         if isinstance(response, tuple):
-            headers, request = response
-            head_of = head_of_response(_OK, (*self._server_state.default_headers, *headers))
-            self.transport.write(head_of + request.response.body)
-            head.verb.observe(request)  # no earlier: it took a fiftieth of the time until the client had its response
+            headers, body = response
+            self.transport.write(head_of_response(_OK, (*self._server_state.default_headers, *headers)) + body)
             self._closes = CLOSE in headers
             self._end_request()
         else:

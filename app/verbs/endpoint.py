@@ -67,19 +67,17 @@ class VerbEndpoint:
         observe: Callable[[Request], None],
         max_body_bytes: int,
     ) -> None:
-        """Only `verb` differs between endpoints."""
+        """`observe` is called for each request, after its response was made. Only `verb` differs between endpoints."""
         self.admission: Final = admission
         self.verb: Final = verb
-        self.observe: Final = observe
-        """To be called for each request, once its response was made, or written if that is done at once."""
         self._state = state
+        self._observe = observe
         self._max_body_bytes = max_body_bytes
 
-    def at_once(self, body: bytes) -> tuple[Headers, Request] | ASGIApp | None:
-        """Respond to a whole request without options, in this round of the event loop.
+    def at_once(self, body: bytes) -> tuple[Headers, bytes] | ASGIApp | None:
+        """Respond to a whole request without options, in this round of the event loop. Return a response with HTTP 200.
 
-        Return the headers, and the request with its response, of HTTP 200. Who has written it calls `observe`. An app
-        sends one that is large, or not there yet. None: nothing was done, and `__call__` serves the request.
+        An app sends one that is large, or not there yet. None: nothing was done, and `__call__` serves the request.
         """
         admission, size = self.admission, len(body)
         if size > self._max_body_bytes or not admission.takes(size):
@@ -87,7 +85,7 @@ class VerbEndpoint:
         request = Request(body=body, verb=self.verb.name, size=size, arrived=admission.clock())
         headers = self.reply(request)
         if isinstance(headers, list) and len(request.response.body) <= _MOST_AT_ONCE:
-            return headers, request
+            return headers, request.response.body
         request.buffered = size
         admission.buffer(size)
         admission.in_flight += 1
@@ -128,7 +126,6 @@ class VerbEndpoint:
         try:
             found = headers if isinstance(headers, list) else await headers
             if found is not None:
-                self.observe(request)
                 request.release(self.admission)
                 await send({"type": "http.response.start", "status": _OK, "headers": found})
                 await send({"type": "http.response.body", "body": request.response.body})
@@ -154,12 +151,12 @@ class VerbEndpoint:
         """Respond to a shed request, without an evaluation."""
         message = f"shed: {_SHED[reason].format(limit=self.admission.queue_limit)}"
         request.response = VerbResponse(self.verb.shed(message), outcome=VerbOutcome.SHED, error=message)
-        return self._headers(request, (b"kindred-shed", reason.value.encode()))
+        return self._observed(request, (b"kindred-shed", reason.value.encode()))
 
     def _too_large(self, request: Request) -> Headers:
         request.arrived, request.size = self.admission.clock(), 0
         request.response = self._error(f"body: larger than {self._max_body_bytes} bytes", VerbOutcome.BAD_REQUEST)
-        return self._headers(request, CLOSE)
+        return self._observed(request, CLOSE)
 
     def _rejected(self, request: Request) -> VerbResponse | None:
         """Return the response to a request that is not evaluated. None: it is.
@@ -196,7 +193,7 @@ class VerbEndpoint:
             request.response = response
         elif rejected is not None:
             request.response, request.stale = rejected, ""
-        return self._headers(request)
+        return self._observed(request)
 
     def _failed(self, error: Exception) -> VerbResponse:
         # kube-scheduler must get a decodable response, and the next request must be served.
@@ -207,10 +204,11 @@ class VerbEndpoint:
     def _error(self, message: str, outcome: VerbOutcome) -> VerbResponse:
         return VerbResponse(self.verb.error(message), outcome=outcome, error=message)
 
-    def _headers(self, request: Request, *more_headers: Header) -> Headers:
-        """Return the headers of the response, which is made now."""
+    def _observed(self, request: Request, *more_headers: Header) -> Headers:
+        """Return the headers of the response, once it was observed."""
         response = request.response
         request.seconds = self.admission.clock() - request.arrived
+        self._observe(request)
         headers = [_JSON, (b"content-length", b"%d" % len(response.body)), *more_headers]
         if self._state.closes_connections() and CLOSE not in more_headers:
             headers.append(CLOSE)

@@ -58,22 +58,18 @@ class Port:
     ) -> None:
         self.admission = Admission(deadline=60.0, queue_limit=10, max_bytes=max_bytes, clock=time.monotonic)
         self.state = ServingState()
-        self.observed: list[bytes] = []
-        """What each client had of its response when its request was observed."""
-        self._written = Written()
-        desk = reception(
-            admission=self.admission, state=self.state, observe=lambda _: self.observed.append(self._written.text)
-        )
-        self.app = app_of(verb, desk)
+        self.app = app_of(verb, reception(admission=self.admission, state=self.state))
         self._connections = Connections("extender", DEFAULTS)
         self._uvicorn = SimpleNamespace(default_headers=[(b"date", b"today")], tasks=set())
 
     def connect(self) -> tuple[Connection, Written]:
         """Make a connection, and give what is written to its client."""
-        made = Connection(self.app, self._connections, config=None, server_state=self._uvicorn, app_state={})
-        self._written = Written()
-        made.connection_made(self._written)
-        return made, self._written
+        made, written = (
+            Connection(self.app, self._connections, config=None, server_state=self._uvicorn, app_state={}),
+            Written(),
+        )
+        made.connection_made(written)
+        return made, written
 
     @property
     def is_idle(self) -> bool:
@@ -106,26 +102,6 @@ def test_the_response_is_written_in_the_step_that_reads_the_request(times: int) 
             connection.data_received(WHOLE)
         head = b"HTTP/1.1 200 OK\r\ndate: today\r\ncontent-type: application/json\r\ncontent-length: 28\r\n\r\n"
         assert written.text == head + EMPTY
-
-    run(story())
-
-
-@pytest.mark.parametrize(
-    ("pieces", "has_all"),
-    [([WHOLE], True), ([WHOLE[:-1], WHOLE[-1:]], False), ([request("/preempt", b""), b""], True)],
-    ids=["whole", "in-pieces", "empty"],
-)
-def test_a_request_is_observed_once_and_a_whole_one_when_its_response_is_on_its_way(
-    pieces: list[bytes], *, has_all: bool
-) -> None:
-    async def story() -> None:
-        port = Port()
-        connection, written = port.connect()
-        for piece in pieces:
-            connection.data_received(piece)
-            await rounds()
-        assert written.text.endswith(EMPTY)
-        assert port.observed == [written.text if has_all else b""]
 
     run(story())
 

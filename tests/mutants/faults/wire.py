@@ -73,13 +73,6 @@ FAULTS: Final = (
         tests=("server/test_at_once.py",),
     ),
     Fault(
-        id="client-waits-for-the-observers",
-        breaks="A response is written after its request was counted, recorded and logged.",
-        old="            self.transport.write(head_of + request.response.body)\n            head.verb.observe(request)",
-        new="            head.verb.observe(request)\n            self.transport.write(head_of + request.response.body)",
-        tests=("server/test_at_once.py",),
-    ),
-    Fault(
         id="option-not-read-at-once",
         breaks="A dry run that arrives whole is an ordinary request.",
         old="return not (self.closes or self.expects or options)",
