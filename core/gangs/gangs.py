@@ -214,7 +214,7 @@ class Gangs:
             if unit.attempt is not None and unit.has_hope:
                 return self._unfinished(unit, len(unit.attempt.pods))
             if unit.reserved:
-                self._review(unit)  # nobody else may be decided for
+                self._review(unit)  # this pod may have been the last one decided for: then all places go
             return Rejected(f"group {group.key}: {unit.reason}")
         return self._placed(unit, pod, now, nodes)
 

@@ -80,7 +80,7 @@ def _quantity(text: str) -> Made:
 
 
 def _added(one: str, other: int) -> Made:
-    """Return a sum. Until 1.36, that of a large quantity changes the quantity itself, for whoever reads it next."""
+    """Return a sum. Raises UnknownResultError for a large quantity: until 1.36, cel-go's sum changes its operand."""
     if abs(_amount(one)) > _CERTAIN * 10**9:
         raise UnknownResultError("a sum of a large quantity")
     return quantity_of(_amount(one) + other)

@@ -26,7 +26,7 @@ FAULTS: Final = (
     ),
     Fault(
         id="selector-unused-bindings-not-checked",
-        breaks="A value that no name uses compiles, whatever it is.",
+        breaks="An expression with a wrong value compiles if cel.bind gives it a name that is not used.",
         old="        for each in (*unused, self._checked.expr):",
         new="        for each in (self._checked.expr,):",
         tests=("test_selectors.py",),
