@@ -224,7 +224,8 @@ OF_OTHERS: Final = {"--runtime-config": "kube-apiserver", "--health-cmd": "docke
 def test_an_option_that_a_sentence_names_is_one_of_a_command() -> None:
     context = click.Context(cli.main)
     commands = [command for name in cli.COMMANDS if (command := cli.main.get_command(context, name)) is not None]
-    known = {"--help", *(option for command in commands for each in command.params for option in each.opts)}
+    options = [option for command in (cli.main, *commands) for each in command.params for option in each.opts]
+    known = {"--help", *options}
     texts = [FENCE.sub("", Path(page).read_text("utf-8")) for page in PAGES if page != "CONTRIBUTING.md"]
     assert {option for text in texts for option in re.findall(r"`(--[\w-]+)", text)} - known == OF_OTHERS.keys()
 
