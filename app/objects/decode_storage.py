@@ -25,7 +25,7 @@ from app.objects.decode import (
     under,
 )
 from app.objects.decode_placement import WireNodeSelector, node_selector_of
-from app.objects.decode_volumes import WireAzureDisk, WireGCEPersistentDisk, WireVolumeID
+from app.objects.decode_volumes import WireDisks
 from core.objects.affinity import NodeSelector, parse_node_selector
 from core.objects.labels import EVERYTHING
 from core.objects.quantity import capped
@@ -67,13 +67,8 @@ class _CSISource(Wire):
     volume_handle: str | None = None
 
 
-class _VolumeSpec(Wire):
+class _VolumeSpec(WireDisks):
     csi: _CSISource | None = None
-    aws_elastic_block_store: WireVolumeID | None = None
-    gce_persistent_disk: WireGCEPersistentDisk | None = None
-    azure_disk: WireAzureDisk | None = None
-    cinder: WireVolumeID | None = None
-    portworx_volume: WireVolumeID | None = None
     capacity: msgspec.Raw = NULL
     access_modes: list[str] | None = None
     volume_mode: str | None = None
@@ -168,18 +163,7 @@ def _source(spec: _VolumeSpec) -> VolumeSource | None:
     """Return the source if it is CSI, or a plugin whose migration affects the scheduler (upstream isCSIMigrationOn)."""
     if spec.csi is not None:
         return VolumeSource(spec.csi.driver or "", spec.csi.volume_handle or "")
-    in_tree = {
-        "kubernetes.io/aws-ebs": spec.aws_elastic_block_store,
-        "kubernetes.io/gce-pd": spec.gce_persistent_disk,
-        "kubernetes.io/azure-disk": spec.azure_disk,
-        "kubernetes.io/cinder": spec.cinder,
-        "kubernetes.io/portworx-volume": spec.portworx_volume,
-    }
-    for plugin, source in in_tree.items():
-        if source is not None:
-            kind = source.kind if isinstance(source, WireAzureDisk) else None
-            return VolumeSource(plugin, source.volume or "", in_tree=True, kind=kind)
-    return None
+    return next(spec.sources(), None)
 
 
 def _storage_of(raw: msgspec.Raw, field: str) -> int | None:

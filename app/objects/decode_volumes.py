@@ -1,6 +1,6 @@
 """JSON of a pod's volumes to the core's values: the kinds that a plugin reads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -22,22 +22,16 @@ class _Ephemeral(Wire):
     """The template of the claim. The claim itself is found by its name."""
 
 
-class WireVolumeID(Wire):
-    """The source of several kinds of volumes, of pods and of PersistentVolumes."""
-
+class _VolumeID(Wire):
     volume: str | None = msgspec.field(default=None, name="volumeID")
 
 
-class WireGCEPersistentDisk(Wire):
-    """A v1.GCEPersistentDiskVolumeSource."""
-
+class _GCEPersistentDisk(Wire):
     volume: str | None = msgspec.field(default=None, name="pdName")
     read_only: bool | None = None
 
 
-class WireAzureDisk(Wire):
-    """A v1.AzureDiskVolumeSource."""
-
+class _AzureDisk(Wire):
     volume: str | None = msgspec.field(default=None, name="diskURI")
     kind: str | None = None
 
@@ -58,17 +52,36 @@ class _ImageVolumeSource(Wire):
     reference: str | None = None
 
 
-class WireVolume(Wire):
+class WireDisks(Wire):
+    """The disks that both pods and PersistentVolumes have: those of in-tree plugins whose migration is of interest."""
+
+    gce_persistent_disk: _GCEPersistentDisk | None = None
+    aws_elastic_block_store: _VolumeID | None = None
+    azure_disk: _AzureDisk | None = None
+    cinder: _VolumeID | None = None
+    portworx_volume: _VolumeID | None = None
+
+    def sources(self) -> Iterator[VolumeSource]:
+        """Yield the source. The API server allows only one."""
+        disks = {
+            "gce-pd": self.gce_persistent_disk,
+            "azure-disk": self.azure_disk,
+            "aws-ebs": self.aws_elastic_block_store,
+            "cinder": self.cinder,
+            "portworx-volume": self.portworx_volume,
+        }
+        for plugin, disk in disks.items():
+            if disk is not None:
+                kind = disk.kind if isinstance(disk, _AzureDisk) else None
+                yield VolumeSource(f"kubernetes.io/{plugin}", disk.volume or "", in_tree=True, kind=kind)
+
+
+class WireVolume(WireDisks):
     """A v1.Volume. Kinds that no plugin reads are ignored."""
 
     name: str | None = None
     persistent_volume_claim: _Claim | None = None
     ephemeral: _Ephemeral | None = None
-    gce_persistent_disk: WireGCEPersistentDisk | None = None
-    aws_elastic_block_store: WireVolumeID | None = None
-    azure_disk: WireAzureDisk | None = None
-    cinder: WireVolumeID | None = None
-    portworx_volume: WireVolumeID | None = None
     iscsi: _ISCSI | None = None
     rbd: _RBD | None = None
     image: _ImageVolumeSource | None = None
@@ -116,16 +129,8 @@ def _volume(pod: str, wire: WireVolume) -> PodVolume:
         return PodClaim(f"{pod}-{wire.name or ''}", ephemeral=True)
     if (rbd := wire.rbd) is not None:
         return RBDImage(frozenset(rbd.monitors or ()), rbd.pool or "", rbd.image or "", rbd.read_only or False)
-    disks = (
-        ("gce-pd", wire.gce_persistent_disk),
-        ("iscsi", wire.iscsi),
-        ("azure-disk", wire.azure_disk),
-        ("aws-ebs", wire.aws_elastic_block_store),
-        ("cinder", wire.cinder),
-        ("portworx-volume", wire.portworx_volume),
-    )
-    plugin, disk = next((plugin, disk) for plugin, disk in disks if disk is not None)
-    kind = disk.kind if isinstance(disk, WireAzureDisk) else None
-    source = VolumeSource(f"kubernetes.io/{plugin}", disk.volume or "", in_tree=True, kind=kind)
-    read_only = isinstance(disk, WireGCEPersistentDisk | _ISCSI) and disk.read_only is True
-    return InlineDisk(wire.name or "", source, read_only)
+    if (iscsi := wire.iscsi) is not None:
+        source = VolumeSource("kubernetes.io/iscsi", iscsi.volume or "", in_tree=True)
+        return InlineDisk(wire.name or "", source, iscsi.read_only or False)
+    gce = wire.gce_persistent_disk
+    return InlineDisk(wire.name or "", next(wire.sources()), gce is not None and gce.read_only is True)

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from app.objects.decode import NULL, DecodeError, decoding, decoding_field, quantity_of, under
+from app.objects.decode import NULL, DecodeError, decoding, decoding_field, members_of, quantity_of, under
 from app.objects.decode_placement import WireNodeAffinity, WireSpreadConstraint, node_affinity_of, topology_spread_of
 from app.settings.settings import Settings, SettingsError
 from core.framework.arguments import Args, Keywords
@@ -54,7 +54,6 @@ def with_structs(annotation: Any, replace: Callable[[Any], Any]) -> Any:  # noqa
 
 
 _GROUP: Final = "kubescheduler.config.k8s.io"
-_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def _node_affinity(raw: msgspec.Raw) -> NodeAffinity:
@@ -79,7 +78,7 @@ def plugin_arguments(settings: Settings) -> Arguments:
 def decode_plugin_args(text: str) -> Arguments:
     """Read a JSON object, plugin -> *Args, and check the arguments, also of disabled plugins. Raises DecodeError."""
     arguments: dict[str, Keywords] = {}
-    for name, raw in decoding(_decoder.decode, text.encode(errors="surrogateescape")).items():
+    for name, raw in members_of(text.encode(errors="surrogateescape")).items():
         plugin = todays_name(name)
         if plugin in COMPOSITES:
             raise DecodeError(plugin, f"has no arguments of its own, but {', '.join(COMPOSITES[plugin])} may")

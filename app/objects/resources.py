@@ -1,6 +1,7 @@
 """The resources of the API that Kindred can watch: the path and the decoder of each."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
@@ -146,12 +147,7 @@ def list_rule(group: str, plurals: Sequence[str]) -> str:
 
 
 _STORAGE: Final = "storage.k8s.io"
-_DEVICES: Final = "resource.k8s.io"
-_OF_DEVICES: Final[Mapping[Kind, Decoder]] = {
-    ResourceSlice: decode_resource_slice,
-    ResourceClaim: decode_resource_claim,
-    DeviceTaintRule: decode_device_taint_rule,
-}
+_of_devices: Final = partial(Resource, group="resource.k8s.io", optional=True)
 _ALL: Final = (
     Resource(kind=Node, short="no", decode=decode_node),
     Resource(kind=Pod, short="po", decode=decode_pod, field_selector="status.phase!=Succeeded,status.phase!=Failed"),
@@ -169,11 +165,10 @@ _ALL: Final = (
     Resource(kind=ReplicaSet, short="rs", decode=decode_replica_set, group="apps"),
     Resource(kind=StatefulSet, short="sts", decode=decode_stateful_set, group="apps"),
     Resource(kind=ReplicationController, short="rc", decode=decode_replication_controller),
-    Resource(kind=DeviceClass, decode=decode_device_class, group=_DEVICES, optional=True),
-    *(
-        Resource(kind=kind, decode=decode, group=_DEVICES, optional=True, absence_is_unknown=True)
-        for kind, decode in _OF_DEVICES.items()
-    ),
+    _of_devices(kind=DeviceClass, decode=decode_device_class),
+    _of_devices(kind=ResourceSlice, decode=decode_resource_slice, absence_is_unknown=True),
+    _of_devices(kind=ResourceClaim, decode=decode_resource_claim, absence_is_unknown=True),
+    _of_devices(kind=DeviceTaintRule, decode=decode_device_taint_rule, absence_is_unknown=True),
     Resource(kind=PodGroup, decode=decode_pod_group, group="scheduling.x-k8s.io", version="v1alpha1", optional=True),
     # 1.36 has v1alpha2, and 1.37 v1beta1 and v1alpha3. None of them is served by default.
     Resource(

@@ -70,8 +70,9 @@ FAULTS: Final = (
     Fault(
         id="kind-of-an-azure-disk-dropped",
         breaks="A volume with an Azure disk of any kind is taken for one of its CSI driver.",
-        old="            kind = source.kind if isinstance(source, WireAzureDisk) else None",
-        new="            kind = None",
+        old="                kind = disk.kind if isinstance(disk, _AzureDisk) else None",
+        new="                kind = None",
+        tests=("test_decode_storage.py",),
     ),
     Fault(
         id="judged-field-that-no-decoder-reads",
