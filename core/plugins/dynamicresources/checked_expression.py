@@ -4,7 +4,8 @@ The package serializes and deserializes it, but has no Python classes for it. So
 syntax.proto of github.com/cel-expr/cel-spec, only the fields that Kindred reads or writes. Others are kept as they are.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -22,107 +23,40 @@ MAX_BYTES: Final = 256 * 1024
 """Maximum size of an expression, in the package's form."""
 _UNUSED: Final = "#unused"
 
-_INT64: Final = 3
-_UINT64: Final = 4
-_DOUBLE: Final = 1
-_INT32: Final = 5
-_BOOL: Final = 8
-_STRING: Final = 9
-_MESSAGE: Final = 11
-_BYTES: Final = 12
-_REPEATED: Final = True
-
 Node = Any
 """A message of one of the classes that protobuf makes of `_FIELDS`, mostly an Expr."""
 
 _ONE_OF: Final = {"Constant": "constant", "Expr": "kind", "Entry": "key", "Type": "kind"}
 """Messages of which the fields, apart from `id`, `value` and `optional_entry`, are alternatives."""
-_FIELDS: Final[dict[str, list[tuple[str, int, int, str, bool]]]] = {
-    "Constant": [
-        ("null_value", 1, _INT32, "", False),
-        ("bool_value", 2, _BOOL, "", False),
-        ("int64_value", 3, _INT64, "", False),
-        ("uint64_value", 4, _UINT64, "", False),
-        ("double_value", 5, _DOUBLE, "", False),
-        ("string_value", 6, _STRING, "", False),
-        ("bytes_value", 7, _BYTES, "", False),
-    ],
-    "Expr": [
-        ("id", 2, _INT64, "", False),
-        ("const_expr", 3, _MESSAGE, "Constant", False),
-        ("ident_expr", 4, _MESSAGE, "Ident", False),
-        ("select_expr", 5, _MESSAGE, "Select", False),
-        ("call_expr", 6, _MESSAGE, "Call", False),
-        ("list_expr", 7, _MESSAGE, "CreateList", False),
-        ("struct_expr", 8, _MESSAGE, "CreateStruct", False),
-        ("comprehension_expr", 9, _MESSAGE, "Comprehension", False),
-    ],
-    "Ident": [("name", 1, _STRING, "", False)],
-    "Select": [
-        ("operand", 1, _MESSAGE, "Expr", False),
-        ("field", 2, _STRING, "", False),
-        ("test_only", 3, _BOOL, "", False),
-    ],
-    "Call": [
-        ("target", 1, _MESSAGE, "Expr", False),
-        ("function", 2, _STRING, "", False),
-        ("args", 3, _MESSAGE, "Expr", _REPEATED),
-    ],
-    "CreateList": [
-        ("elements", 1, _MESSAGE, "Expr", _REPEATED),
-        ("optional_indices", 2, _INT32, "", _REPEATED),
-    ],
-    "CreateStruct": [("message_name", 1, _STRING, "", False), ("entries", 2, _MESSAGE, "Entry", _REPEATED)],
-    "Entry": [
-        ("id", 1, _INT64, "", False),
-        ("field_key", 2, _STRING, "", False),
-        ("map_key", 3, _MESSAGE, "Expr", False),
-        ("value", 4, _MESSAGE, "Expr", False),
-        ("optional_entry", 5, _BOOL, "", False),
-    ],
-    "Comprehension": [
-        ("iter_var", 1, _STRING, "", False),
-        ("iter_range", 2, _MESSAGE, "Expr", False),
-        ("accu_var", 3, _STRING, "", False),
-        ("accu_init", 4, _MESSAGE, "Expr", False),
-        ("loop_condition", 5, _MESSAGE, "Expr", False),
-        ("loop_step", 6, _MESSAGE, "Expr", False),
-        ("result", 7, _MESSAGE, "Expr", False),
-        ("iter_var2", 8, _STRING, "", False),
-    ],
-    "Reference": [
-        ("name", 1, _STRING, "", False),
-        ("overload_id", 3, _STRING, "", _REPEATED),
-        ("value", 4, _MESSAGE, "Constant", False),
-    ],
-    "Empty": [],
-    "Type": [
-        ("dyn", 1, _MESSAGE, "Empty", False),
-        ("null", 2, _INT32, "", False),
-        ("primitive", 3, _INT32, "", False),
-        ("wrapper", 4, _INT32, "", False),
-        ("well_known", 5, _INT32, "", False),
-        ("list_type", 6, _MESSAGE, "ListType", False),
-        ("map_type", 7, _MESSAGE, "MapType", False),
-        ("message_type", 9, _STRING, "", False),
-        ("type_param", 10, _STRING, "", False),
-        ("type", 11, _MESSAGE, "Type", False),
-        ("error", 12, _MESSAGE, "Empty", False),
-        ("abstract_type", 14, _MESSAGE, "AbstractType", False),
-    ],
-    "ListType": [("elem_type", 1, _MESSAGE, "Type", False)],
-    "MapType": [("key_type", 1, _MESSAGE, "Type", False), ("value_type", 2, _MESSAGE, "Type", False)],
-    "AbstractType": [("name", 1, _STRING, "", False), ("parameter_types", 2, _MESSAGE, "Type", _REPEATED)],
-    "ReferenceEntry": [("key", 1, _INT64, "", False), ("value", 2, _MESSAGE, "Reference", False)],
-    "TypeEntry": [("key", 1, _INT64, "", False), ("value", 2, _MESSAGE, "Type", False)],
-    "ParsedExpr": [("expr", 2, _MESSAGE, "Expr", False)],
-    "CheckedExpr": [
-        ("reference_map", 2, _MESSAGE, "ReferenceEntry", _REPEATED),
-        ("type_map", 3, _MESSAGE, "TypeEntry", _REPEATED),
-        ("expr", 4, _MESSAGE, "Expr", False),
-    ],
+_FIELDS: Final[Mapping[str, str]] = {
+    "Constant": "int32 null_value=1; bool bool_value=2; int64 int64_value=3; uint64 uint64_value=4; "
+    "double double_value=5; string string_value=6; bytes bytes_value=7",
+    "Expr": "int64 id=2; Constant const_expr=3; Ident ident_expr=4; Select select_expr=5; Call call_expr=6; "
+    "CreateList list_expr=7; CreateStruct struct_expr=8; Comprehension comprehension_expr=9",
+    "Ident": "string name=1",
+    "Select": "Expr operand=1; string field=2; bool test_only=3",
+    "Call": "Expr target=1; string function=2; repeated Expr args=3",
+    "CreateList": "repeated Expr elements=1; repeated int32 optional_indices=2",
+    "CreateStruct": "string message_name=1; repeated Entry entries=2",
+    "Entry": "int64 id=1; string field_key=2; Expr map_key=3; Expr value=4; bool optional_entry=5",
+    "Comprehension": "string iter_var=1; Expr iter_range=2; string accu_var=3; Expr accu_init=4; "
+    "Expr loop_condition=5; Expr loop_step=6; Expr result=7; string iter_var2=8",
+    "Reference": "string name=1; repeated string overload_id=3; Constant value=4",
+    "Empty": "",
+    "Type": "Empty dyn=1; int32 null=2; int32 primitive=3; int32 wrapper=4; int32 well_known=5; ListType list_type=6; "
+    "MapType map_type=7; string message_type=9; string type_param=10; Type type=11; Empty error=12; "
+    "AbstractType abstract_type=14",
+    "ListType": "Type elem_type=1",
+    "MapType": "Type key_type=1; Type value_type=2",
+    "AbstractType": "string name=1; repeated Type parameter_types=2",
+    "ReferenceEntry": "int64 key=1; Reference value=2",
+    "TypeEntry": "int64 key=1; Type value=2",
+    "ParsedExpr": "Expr expr=2",
+    "CheckedExpr": "repeated ReferenceEntry reference_map=2; repeated TypeEntry type_map=3; Expr expr=4",
 }
+"""Message -> its fields, as the sources declare them."""
 _COMMON: Final = {"id", "value", "optional_entry"}
+_FIELD: Final = re.compile(r"(?P<repeated>repeated )?(?P<type>\w+) (?P<name>\w+)=(?P<number>\d+)")
 
 
 @lru_cache(maxsize=1)
@@ -132,11 +66,13 @@ def _classes() -> dict[str, Any]:
         made = file.message_type.add(name=message)
         if message in _ONE_OF:
             made.oneof_decl.add(name=_ONE_OF[message])
-        for name, number, kind, of, repeated in fields:
-            field = made.field.add(name=name, number=number, type=kind, label=3 if repeated else 1)
-            if of:
-                field.type_name = f".kindred.cel.{of}"
-            if message in _ONE_OF and name not in _COMMON:
+        for each in _FIELD.finditer(fields):
+            field = made.field.add(name=each["name"], number=int(each["number"]), label=3 if each["repeated"] else 1)
+            if each["type"] in _FIELDS:
+                field.type_name = f".kindred.cel.{each['type']}"
+            else:
+                field.type = descriptor_pb2.FieldDescriptorProto.Type.Value(f"TYPE_{each['type'].upper()}")
+            if message in _ONE_OF and each["name"] not in _COMMON:
                 field.oneof_index = 0
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())

@@ -63,14 +63,15 @@ def refuse_unknown_classes(mirror: ClusterMirror, claim: ResourceClaim) -> None:
     for request in claim.requests:
         if request.exactly is None and not request.first_available:
             raise ClaimError(f"resource claim {claim.full_name}, request {request.name}: unknown request type")
-        for name, each in _named(request):
+        for name, each in named(request):
             if not each.device_class:
                 raise ClaimError(f"request {name}: unsupported request type", Code.ERROR)
             if each.device_class not in classes:
                 raise ClaimError(f"request {name}: device class {each.device_class} does not exist")
 
 
-def _named(request: ClaimRequest) -> list[tuple[str, DeviceRequest]]:
+def named(request: ClaimRequest) -> list[tuple[str, DeviceRequest]]:
+    """Return what a request asks for, or each of its alternatives, with its full name."""
     exactly = [] if request.exactly is None else [(request.name, request.exactly)]  # no API server stores both
     return [*exactly, *[(f"{request.name}/{each.name}", each) for each in request.first_available]]
 

@@ -5,16 +5,19 @@ Source of the events: k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicr
 change ResourceSlices as kube-scheduler sees them (k8s.io/dynamic-resource-allocation resourceslice/tracker).
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.explaining.decision import Decision
-from core.explaining.explained import Event, Explained, Measured, Remedies
+from core.explaining.explained import Counts, Event, Explained, Measured, Remedies
 from core.explaining.obstacles import Obstacles
+from core.explaining.pod_names import ClaimName
 from core.mirror.topology import Int64Array, IntpArray
+from core.objects.devices import ALL
 from core.plugins.dynamicresources.claims import ClaimError, claims_of
-from core.plugins.dynamicresources.counts import counts_in_cluster, counts_on_node
 from core.plugins.dynamicresources.remedies import SEARCHES, copies, holding, shortage
-from core.plugins.dynamicresources.sentences import in_cluster, on_node
+from core.plugins.dynamicresources.sentences import in_cluster, on_node, rejected, survey_of
+from core.plugins.dynamicresources.survey import NAME, Found, State
 from core.releases.release import Release
 
 _SEES_DELETIONS: Final = Release(1, 37)
@@ -43,6 +46,31 @@ _EVENTS: Final = (
 )
 
 
+def _counts_in_cluster(decision: Decision, limit: int) -> Sequence[Counts]:
+    """Return the devices of all nodes for each request and alternative, if the plugin rejects some node."""
+    survey = survey_of(decision) if len(rejected(decision)) else None
+    found = () if survey is None else survey.everywhere
+    if survey is None or survey.is_cut:
+        return ()
+    return [_counts(each, {"nodes": nodes}, is_of_node=False) for each, nodes in found[:limit]]
+
+
+def _counts_on_node(decision: Decision, position: int) -> Sequence[Counts]:
+    """Return the devices of a node for each request. Of several alternatives, for the one that lacks the fewest."""
+    survey = survey_of(decision)
+    found = () if survey is None else survey.on(position)
+    if survey is None or survey.is_cut:
+        return ()
+    return [_counts(each, {"missing": each.missing}, is_of_node=True) for each in found]
+
+
+def _counts(found: Found, more: Mapping[str, int], *, is_of_node: bool) -> Counts:
+    request, states = found.need.request, {each.name.lower(): len(found.devices.get(each, ())) for each in State}
+    needed = {"needed": found.needed} if is_of_node or request.mode != ALL else {}
+    of = {"claim": ClaimName(found.claim), "request": found.need.full_name, "device_class": request.device_class}
+    return Counts(NAME, of, {**needed, "matching": found.matching, **states, **more})
+
+
 class ExplainedDevices(Explained):
     """What the plugin adds to explanations."""
 
@@ -51,9 +79,9 @@ class ExplainedDevices(Explained):
     measured = Measured(
         on_node={
             "facts": lambda decision, position, _: on_node(decision, position),
-            "counts": lambda decision, position, _: counts_on_node(decision, position),
+            "counts": lambda decision, position, _: _counts_on_node(decision, position),
         },
-        in_cluster={"facts": in_cluster, "counts": counts_in_cluster},
+        in_cluster={"facts": in_cluster, "counts": _counts_in_cluster},
     )
     remedies = Remedies(searches=SEARCHES, removable=holding, counts_elsewhere=True)
 

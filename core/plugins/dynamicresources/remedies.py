@@ -23,6 +23,7 @@ from core.mirror.topology import Int64Array, IntpArray
 from core.objects.devices import ALL, Constraint, ResourceClaim
 from core.objects.kinds import DeviceClass
 from core.plugins.dynamicresources.allocator import UndecidedError
+from core.plugins.dynamicresources.claims import named
 from core.plugins.dynamicresources.outcomes import TO_JUDGE, CompileBudget
 from core.plugins.dynamicresources.pools import PoolDevice
 from core.plugins.dynamicresources.sentences import largest_group, nearest, survey_of
@@ -125,25 +126,15 @@ def _change_classes(obstacles: Obstacles) -> Iterator[Proposal]:
     classes, survey = obstacles.decision.mirror.objects(DeviceClass), obstacles.once(_survey)
     drivers = {} if survey is None or len(classes) < 2 else _drivers(survey)  # noqa: PLR2004  # there is another class
     for claim in _claims(obstacles):
-        for name, request in _requests(claim):
-            others = sorted(each for each in classes if each != request)
-            if request in classes:
-                alike = [each for each in others if drivers.get(each, set()) & drivers.get(request, set())]
+        for name, request in [each for of_claim in claim.requests for each in named(of_claim)]:
+            present = request.device_class
+            others = sorted(each for each in classes if each != present)
+            if present in classes:
+                alike = [each for each in others if drivers.get(each, set()) & drivers.get(present, set())]
             else:
-                alike = [each for each in others if mistaken(request, each)] or (others if len(others) == 1 else [])
+                alike = [each for each in others if mistaken(present, each)] or (others if len(others) == 1 else [])
             for other in alike[:_MAX_CLASSES]:
-                step = ChangeDeviceClass(*_place(obstacles, claim), name, request, other)
-                yield Proposal(None, [step])
-
-
-def _requests(claim: ResourceClaim) -> Sequence[tuple[str, str]]:
-    """Return the requests of a claim, each with its class."""
-    found = []
-    for each in claim.requests:
-        if each.exactly is not None:
-            found.append((each.name, each.exactly.device_class))
-        found += [(f"{each.name}/{one.name}", one.device_class) for one in each.first_available]
-    return found
+                yield Proposal(None, [ChangeDeviceClass(*_place(obstacles, claim), name, present, other)])
 
 
 def _drivers(survey: Survey) -> dict[str, set[str]]:
@@ -166,12 +157,10 @@ def _drop(obstacles: Obstacles) -> Iterator[Proposal]:
     """Propose to do without one selector of a request, or without one constraint."""
     for claim in _claims(obstacles):
         place = _place(obstacles, claim)
-        for each in claim.requests:
-            subs = [(f"{each.name}/{one.name}", one) for one in each.first_available]
-            for name, request in [(each.name, each.exactly)] if each.exactly is not None else subs:
-                for selector in dict.fromkeys(request.selectors):
-                    if selector is not None:
-                        yield Proposal(None, [DropSelector(*place, name, selector)])
+        for name, request in [each for of_claim in claim.requests for each in named(of_claim)]:
+            for selector in dict.fromkeys(request.selectors):
+                if selector is not None:
+                    yield Proposal(None, [DropSelector(*place, name, selector)])
         for number, constraint in enumerate(claim.constraints):
             yield Proposal(None, [DropConstraint(*place, number, _attribute(constraint))])
 
