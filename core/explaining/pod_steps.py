@@ -13,6 +13,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.affinity import (
     AffinityTerm,
+    Comparison,
+    FieldRequirement,
     NodeAffinity,
     NodeSelector,
     NodeSelectorTerm,
@@ -387,28 +389,22 @@ def _without(affinity: NodeAffinity, dropped: AskedOfNode, instead: tuple[Requir
             if output_form(Sourced(Source.NODE_SELECTOR, None, each)) != dropped
         )
         return replace(affinity, selector=Selector(tuple(sorted((*remaining, *instead)))))
+
+    def stays(each: Requirement | Comparison | FieldRequirement) -> bool:
+        return output_form(Sourced(dropped.source, dropped.term, each)) != dropped
+
     terms = [*affinity.required.terms]
-    terms[dropped.term] = _term_without(terms[dropped.term], dropped, instead)
+    term = terms[dropped.term]
+    terms[dropped.term] = replace(
+        term,
+        requirements=tuple(sorted((*filter(stays, term.requirements), *instead))),
+        comparisons=tuple(filter(stays, term.comparisons)),
+        fields=tuple(filter(stays, term.fields)),
+    )
     if terms[dropped.term] == NodeSelectorTerm():
         return replace(affinity, required=None, node_names=None)
     names = _node_names(terms) if dropped.key == NODE_NAME else affinity.node_names
     return replace(affinity, required=NodeSelector(tuple(terms)), node_names=names)
-
-
-def _term_without(term: NodeSelectorTerm, dropped: AskedOfNode, instead: tuple[Requirement, ...]) -> NodeSelectorTerm:
-    def stays(required: Sourced) -> bool:
-        return output_form(required) != dropped
-
-    return replace(
-        term,
-        requirements=tuple(
-            sorted(
-                (*(each for each in term.requirements if stays(Sourced(dropped.source, dropped.term, each))), *instead)
-            )
-        ),
-        comparisons=tuple(each for each in term.comparisons if stays(Sourced(dropped.source, dropped.term, each))),
-        fields=tuple(each for each in term.fields if stays(Sourced(dropped.source, dropped.term, each))),
-    )
 
 
 def _node_names(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:

@@ -4,6 +4,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_b
 calls it CheckVolumeBinding.
 """
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import (
     AVAILABLE,
+    ClaimRef,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -30,8 +32,7 @@ from core.objects.volumes import (
 )
 from core.plugins.volumebinding.claims import LOST, MigratedPlugins, Offers, claims_of
 from core.plugins.volumebinding.explaining import ExplainedBinding
-from core.plugins.volumebinding.filtering import NAME, BindingState, PodVolumes, node_views
-from core.plugins.volumebinding.reserving import reserve_volumes
+from core.plugins.volumebinding.filtering import NAME, BindingState, NodeView, PodVolumes, Provisioning, node_views
 from core.releases.release import Rules
 
 
@@ -161,8 +162,26 @@ class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], S
         )
 
     def reserve(self, mirror: ClusterMirror, fork: Fork, pod: Pod) -> None:
-        """Suppose that volumes are reserved for the pod's claims, or made for its node, of what capacity is left."""
-        reserve_volumes(mirror, fork, pod)
+        """Suppose that volumes are reserved for the pod's claims, or made for its node, of what capacity is left.
+
+        Source: binder.go (AssumePodVolumes), which is what the next pod finds. The volume itself comes later.
+        """
+        try:
+            bound, unbound = claims_of(mirror, pod)
+        except ClaimError:
+            return
+        if not unbound:
+            return
+        once = [*{each.full_name: each for each in unbound}.values()]  # a pod may name a claim in two of its volumes
+        volumes = PodVolumes(mirror, bound, once)
+        _, views = node_views(mirror, volumes, mirror.batch([pod.node_name]))
+        for claim, volume in [*volumes.taken_on(views[0])]:
+            if volume is not None:
+                fork.change_object(replace(volume, claim=ClaimRef(claim.namespace, claim.name, claim.uid)))
+            elif claim.selected_node is None:
+                # Another pod of the claim asks for no more capacity.
+                fork.change_object(replace(claim, selected_node=pod.node_name, requested=None))
+                _use_capacity(mirror, fork, claim, views[0])
 
     def scores_in(self, rules: Rules) -> bool:
         """Return whether the release has StorageCapacityScoring."""
@@ -195,3 +214,23 @@ class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], S
         """Return how little of its storage every node would give, 0..100. Equal nodes are scored once."""
         places, views = node_views(state.mirror, state.volumes, batch)
         return np.array([state.volumes.score(view) for view in views], np.int64)[places]
+
+
+def _use_capacity(mirror: ClusterMirror, fork: Fork, claim: PersistentVolumeClaim, node: NodeView) -> None:
+    """Suppose that the driver has made the volume, and has published what is left of the largest capacity there.
+
+    kube-scheduler does not count it: until the driver publishes, it gives the same room to another pod, whose volume
+    cannot be made, so that this pod is scheduled once more.
+    """
+    storage_class = mirror.objects(StorageClass)[claim.storage_class]
+    room = Provisioning(mirror, mirror.derived(Offers), storage_class).capacity(node.labels)
+    if room is not None and claim.requested is not None:
+        fork.adjust_object(room, partial(_without, claim.requested))
+
+
+def _without(size: int, room: CSIStorageCapacity) -> CSIStorageCapacity:
+    """Return a capacity after a volume was made of it. Of a maximumVolumeSize alone it is not known what is left."""
+    if not room.capacity:
+        return room
+    left = max(0, room.capacity - size)
+    return replace(room, capacity=left, limit=min(room.limit or 0, left))
