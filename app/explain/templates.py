@@ -274,7 +274,9 @@ def _of_daemon_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Pod]:
     revision = str(member(found, "metadata", "labels").get("controller-revision-hash") or NEW_REVISION)
     _add_labels(pod, {"controller-revision-hash": revision})
     _note_revision(pod, "controller-revision-hash", revision, owner)
-    owner.notes.done.append("tolerations of a DaemonSet, which has one pod for each node that fits")
+    owner.notes.done.append(
+        "tolerations of a DaemonSet, which makes a pod for each node whose labels and taints let it, room or not"
+    )
     surge = member(owner.manifest, "spec", "updateStrategy", "rollingUpdate").get("maxSurge")
     return _replaced(owner) if surge in (None, 0, "0%") else ()
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from core.explaining.decision import Decision
 from core.explaining.node_labels import values_text
-from core.explaining.words import counted
+from core.explaining.words import counted, which_have
 from core.framework.claims import find_claim, named_claims
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray
@@ -46,7 +46,7 @@ class BoundElsewhereInCluster(BoundElsewhere, frozen=True, gc=False):
     @property
     def text(self) -> str:
         """The claim and the nodes in words."""
-        nodes, has = counted(self.nodes, "node"), f", which have {self.has}" if self.has else ""
+        nodes, has = counted(self.nodes, "node"), which_have(self.nodes, self.has)
         return f"claim {self.claim}: volume {self.volume} needs {self.needs}; out of reach of {nodes}{has}"
 
 

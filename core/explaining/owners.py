@@ -88,7 +88,8 @@ def made_again(pod: Pod) -> str:
     if owner is None:
         return "make it again: what it asks for cannot be changed"
     if owner.kind in _REPLACING:
-        return f"delete it: its {owner.kind} makes it again with the change"
+        unless = ", unless its partition holds the change back" if owner.kind == _STATEFUL else ""
+        return f"delete it: its {owner.kind} makes it again with the change{unless}"
     return "make its Job again: the template cannot be changed" if owner.kind == "Job" else ""
 
 

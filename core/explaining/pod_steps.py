@@ -28,6 +28,8 @@ from core.objects.quantity import quantity_text
 
 TAINTS_POLICY: Final = "nodeTaintsPolicy"
 AFFINITY_POLICY: Final = "nodeAffinityPolicy"
+_OF_LIMITS: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""Resources that may have a limit without a request, which is the limit if it is left out (SetDefaults_Pod)."""
 _WEIGHT: Final = 100
 """The greatest weight of a preference."""
 
@@ -87,6 +89,8 @@ class LowerRequest(Changing, frozen=True, gc=False):
     def text(self) -> str:
         """Return the step as an instruction."""
         by = quantity_text(self.resource, self.by, round_up=True)
+        if not self.to and self.resource in _OF_LIMITS:
+            return f"set the {self.resource} request of {by} to 0"
         if not self.to:
             return f"drop the {self.resource} request of {by}"
         return f"lower the {self.resource} request by {by} to {quantity_text(self.resource, self.to)}"
@@ -234,11 +238,14 @@ class RelaxSpread(OfConstraint, frozen=True, gc=False):
     """Set whenUnsatisfiable of a topology spread constraint of the pod to ScheduleAnyway."""
 
     kind = Kind.RELAX_SPREAD
+    drops_min_domains: bool = False
+    """Whether its minDomains has to go, which only a constraint with DoNotSchedule may have."""
 
     @property
     def text(self) -> str:
         """Return the step as an instruction."""
-        return f"set whenUnsatisfiable for {self.topology_key} to ScheduleAnyway"
+        dropped = ", and drop its minDomains" if self.drops_min_domains else ""
+        return f"set whenUnsatisfiable for {self.topology_key} to ScheduleAnyway{dropped}"
 
     def instead_of(self, constraint: SpreadConstraint) -> SpreadConstraint:
         """Return the constraint as a preference."""

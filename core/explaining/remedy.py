@@ -29,6 +29,7 @@ from core.explaining.pod_steps import (
     SelectNamespace,
     TolerateTaint,
 )
+from core.explaining.requirements import required_keys
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork, ForkError
 from core.objects.devices import ResourceSlice
@@ -72,6 +73,14 @@ _LEAVES: Final = frozenset(
     }
 )
 """Taints of nodes that are about to be removed."""
+_OF_ONE_POD: Final = "eks.amazonaws.com/compute-type"
+"""Taint of a node of Fargate, which runs the one pod that it was made for: kubernetes-sigs/karpenter#1857."""
+_PLATFORMS: Final = frozenset({"os", "kubernetes.io/os", "node.kubernetes.io/os", "kubernetes.io/arch"})
+"""Taints of nodes on which the containers of other pods cannot run: those of Windows, and of arm64 in GKE."""
+CONTROL_PLANE: Final = frozenset(
+    f"node-role.kubernetes.io/{role}" for role in ("control-plane", "controlplane", "etcd", "master")
+)
+"""Taints and labels of nodes of the control plane. The second and the third are Rancher's."""
 _TERMINATION: Final = "aws-node-termination-handler/"
 """Start of the keys of such taints: github.com/aws/aws-node-termination-handler pkg/node/node.go."""
 _STARTUP: Final = ("startup-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/")
@@ -339,6 +348,17 @@ def is_trouble(taint: Taint) -> bool:
 def is_leaving(taint: Taint) -> bool:
     """Return whether a taint says that the node is about to be removed."""
     return taint.key in _LEAVES or taint.key.startswith(_TERMINATION)
+
+
+def keeps_others_off(taint: Taint, pod: Pod) -> bool:
+    """Return whether a taint stands for what no toleration changes: a node that is going, of one pod, or unlike.
+
+    A node of another platform has such a taint, unless the pod asks for the platform.
+    """
+    if taint.key in _PLATFORMS:
+        label = f"kubernetes.io/{taint.key.rpartition('/')[2]}"
+        return not any(key.endswith(label) for key in required_keys(pod))
+    return is_leaving(taint) or taint.key == _OF_ONE_POD
 
 
 def _is_of_new_nodes(taint: Taint) -> bool:

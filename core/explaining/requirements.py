@@ -9,6 +9,7 @@ import msgspec
 from core.objects.affinity import Comparison, FieldRequirement, NodeSelectorTerm, label_number
 from core.objects.labels import Operator, Requirement, requirement_text
 from core.objects.node import Node
+from core.objects.pod import Pod
 
 MAX_VALUES: Final = 10
 """How many values of a requirement are reported."""
@@ -96,6 +97,13 @@ def output_form(sourced: Sourced) -> AskedOfNode:
             return AskedOfNode(sourced.source, sourced.term, key, "Gt" if greater else "Lt", (str(bound),))
         case FieldRequirement(key, value, negated):
             return AskedOfNode(sourced.source, sourced.term, key, "NotIn" if negated else "In", (value,))
+
+
+def required_keys(pod: Pod) -> set[str]:
+    """Return the keys of the labels that the pod asks of its node."""
+    selector, required = pod.node_affinity.selector, pod.node_affinity.required
+    terms = () if required is None else required.terms
+    return {each.key for each in (*selector.requirements, *(one for term in terms for one in term.requirements))}
 
 
 def label_meeting(key: str, requirements: Sequence[Requirement | Comparison]) -> Mapping[str, str] | None:

@@ -8,6 +8,11 @@ def counted(number: int, name: str, plural: str = "") -> str:
     return f"{number:,} {name if number == 1 else plural or f'{name}s'}"
 
 
+def which_have(number: int, has: str) -> str:
+    """Return what a number of things has, behind it. Empty for nothing."""
+    return f", which {'has' if number == 1 else 'have'} {has}" if has else ""
+
+
 def such_as(examples: Sequence[str], number: int) -> str:
     """Return examples of a number of nodes: `such as a, b`, or the names alone if these are all."""
     return f"{'such as ' if len(examples) < number else ''}{', '.join(examples)}"

@@ -15,7 +15,7 @@ from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.node_labels import examples
 from core.explaining.obstacles import NEAREST, Obstacles, Proposal, Search, Turn, proposed
 from core.explaining.pod_steps import TolerateTaint, taint_text
-from core.explaining.remedy import RepairNode, Step, is_leaving, is_trouble
+from core.explaining.remedy import RepairNode, Step, is_trouble, keeps_others_off
 from core.explaining.words import counted, such_as
 from core.framework.interface import SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts
 from core.framework.invalidation import node_update
@@ -118,12 +118,12 @@ def taints_in_cluster(decision: Decision, limit: int) -> Sequence[TaintInCluster
 def tolerate_taints(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
     """Tolerate all taints of a node that keep the pod off, except for the one that uncordoning removes.
 
-    A taint of a node's trouble is not tolerated: the node is to be repaired. None if the node is about to be removed.
+    A taint of a node's trouble is not tolerated: the node is to be repaired. None for a node that is not for the pod.
     """
     decision = obstacles.decision
     cordoned = is_cordoned(decision, position)
     taints = [each for each in untolerated_taints(decision, position) if not (cordoned and each == UNSCHEDULABLE)]
-    if any(map(is_leaving, taints)):
+    if any(keeps_others_off(each, decision.pod) for each in taints):
         return None
     troubles = tuple(dict.fromkeys(each.key for each in taints if is_trouble(each)))
     repaired = [RepairNode(decision.batch.names[position], troubles)] if troubles else []

@@ -45,6 +45,10 @@ function usageText({ measured_at: at, too_old: tooOld, resources, pods_not_cover
   return `usage at ${time}: ${parts.join(", ")}${pods ? `; not measured yet: ${counted(pods, "pod")}` : ""}`;
 }
 
+/** @param {{ nodes: number, has: string }} found @returns {string} how many nodes, and what they have instead */
+const nodesWith = ({ nodes, has }) =>
+  `${counted(nodes, "node")}${has ? `, which ${nodes === 1 ? "has" : "have"} ${has}` : ""}`;
+
 /**
  * @param {ClusterAmounts} amounts
  * @param {number} nodes that were asked about
@@ -60,17 +64,13 @@ export function measuredInCluster(amounts, nodes) {
     ...amounts.overflows.map((each) => `The request of ${each}.`),
     ...amounts.taints.map((each) => `Taint ${taintText(each)}: on ${counted(each.nodes, "node")}.`),
     cordoned ? `Cordoned: ${counted(cordoned.nodes, "node")}.` : "",
-    ...amounts.requirements.map(
-      (each) =>
-        `Requires ${askedText(each.asked)}: not met by ${counted(each.nodes, "node")}${each.has ? `, which have ${each.has}` : ""}.`,
-    ),
+    ...amounts.requirements.map((each) => `Requires ${askedText(each.asked)}: not met by ${nodesWith(each)}.`),
     ...amounts.impossible.map((each) => `Required node affinity that no node can match, whatever its labels: ${each}.`),
     nearest ? `Nearest by labels: ${nearest.node}, which lacks ${nearest.unmet.map(unmetText).join(", ")}.` : "",
     ...amounts.ports.map((each) => `Host port ${portText(each)}: in use on ${counted(each.nodes, "node")}.`),
     ...amounts.spread.filter((each) => each.nodes_refused || each.nodes_without_key).map(spreadInCluster),
     ...amounts.bound_elsewhere.map(
-      (each) =>
-        `Claim ${each.claim}: volume ${each.volume} needs ${each.needs}; out of reach of ${counted(each.nodes, "node")}${each.has ? `, which have ${each.has}` : ""}.`,
+      (each) => `Claim ${each.claim}: volume ${each.volume} needs ${each.needs}; out of reach of ${nodesWith(each)}.`,
     ),
     ...amounts.claims.map((each) => `Claim ${each.claim}: ${each.why}.`),
     ...amounts.drivers.map(

@@ -18,7 +18,8 @@ from core.explaining.obstacles import MAX_STEPS, NEAREST, Obstacles, Proposal, S
 from core.explaining.owners import Way, made_again
 from core.explaining.pod_names import PodText
 from core.explaining.pod_steps import Changing, Kind, LowerRequest, TolerateTaint
-from core.explaining.remedy import RemakePod, Remedy, RemovePod, Step
+from core.explaining.remedy import CONTROL_PLANE, RemakePod, Remedy, RemovePod, Step
+from core.explaining.requirements import required_keys
 from core.mirror.fork import Fork, ForkError
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
@@ -63,7 +64,6 @@ _OF_WAY: Final = MappingProxyType({Way.DELETED: 0, Way.SCALED_DOWN: 5, Way.OWNER
 """Cost of the way in which a pod leaves, beyond that of a pod without an owner. A rolling update loses no pod."""
 _BY_ITSELF: Final = MappingProxyType({Way.PREEMPTED: 4, Way.TERMINATES: 5})
 """Cost of waiting for what happens without anybody."""
-_CONTROL_PLANE: Final = frozenset({"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
 _OF_CONTROL_PLANE: Final = 35
 """Cost of tolerating a taint of the control plane, for a pod that does not ask for such nodes."""
 
@@ -262,17 +262,10 @@ def cost(decision: Decision, kind: Kind, steps: Sequence[Step]) -> int:
         elif isinstance(step, LowerCount | LowerCapacity):
             found += _OF_WHOLE_REQUEST * step.by // (step.by + step.to)
         elif isinstance(step, TolerateTaint):
-            found += _OF_CONTROL_PLANE * (step.key in _CONTROL_PLANE - _required_keys(decision.pod))
+            found += _OF_CONTROL_PLANE * (step.key in CONTROL_PLANE - required_keys(decision.pod))
         elif isinstance(step, RemovePod) and step.way in _BY_ITSELF:
             return _BY_ITSELF[step.way]
         elif isinstance(step, RemovePod):
             harder = _OF_MORE_STEPS * (step.max_unavailable > 1)
             found += _OF_FORBIDDEN_EVICTION * bool(step.budgets) + _OF_WAY[step.way] + harder
     return found
-
-
-def _required_keys(pod: Pod) -> set[str]:
-    """Return the keys of the labels that the pod asks of its node."""
-    selector, required = pod.node_affinity.selector, pod.node_affinity.required
-    terms = () if required is None else required.terms
-    return {each.key for each in (*selector.requirements, *(one for term in terms for one in term.requirements))}

@@ -12,7 +12,7 @@ from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.node_labels import text_of_requirement, values_text
 from core.explaining.obstacles import MAX_STEPS, MAX_TERMS, NEAREST, Obstacles, Proposal, Search, Turn, proposed
 from core.explaining.pod_steps import CorrectRequirement, DropRequirement
-from core.explaining.remedy import SetLabel, Step
+from core.explaining.remedy import CONTROL_PLANE, SetLabel, Step
 from core.explaining.requirements import (
     NODE_NAME,
     AskedOfNode,
@@ -23,12 +23,12 @@ from core.explaining.requirements import (
     output_form,
 )
 from core.explaining.typos import mistaken_key, mistaken_value
-from core.explaining.words import counted
+from core.explaining.words import counted, which_have
 from core.framework.node_matcher import NodeMatcher, keys_of_terms
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.affinity import Comparison, FieldRequirement, NodeAffinity, NodeSelectorTerm
 from core.objects.labels import Operator, Requirement
-from core.objects.node import HOSTNAME, TOPOLOGY_LABELS, Node
+from core.objects.node import TOPOLOGY_LABELS, Node
 from core.plugins.nodeaffinity.filtering import NAME, RequiredState
 
 MAX_REQUIREMENTS: Final = 64
@@ -52,8 +52,8 @@ class RequirementInCluster(msgspec.Struct, frozen=True, gc=False):
     @property
     def text(self) -> str:
         """The requirement and the nodes in words."""
-        has = f", which have {self.has}" if self.has else ""
-        return f"requires {self.asked.text}: not met by {counted(self.nodes, 'node')}{has}"
+        nodes, has = counted(self.nodes, "node"), which_have(self.nodes, self.has)
+        return f"requires {self.asked.text}: not met by {nodes}{has}"
 
 
 class NearestNode(msgspec.Struct, frozen=True, gc=False):
@@ -262,10 +262,16 @@ def _unmet(required: Sourced, node: Node) -> UnmetRequirement:
 
 _PLATFORM: Final = frozenset(f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "os"))
 """Labels without which the pod's containers cannot run."""
-_FACTS: Final = frozenset(
-    {HOSTNAME, "kubernetes.io/arch", "kubernetes.io/os", "node.kubernetes.io/instance-type", *TOPOLOGY_LABELS}
+_OF_MACHINES: Final = (
+    *("kubernetes.io", "k8s.io", "nvidia.com", "amd.com", "karpenter.sh", "karpenter.k8s.aws"),
+    *("eks.amazonaws.com", "cloud.google.com", "kubernetes.azure.com"),
 )
-"""Labels with facts about a node, such as its identity. A changed value would be wrong."""
+"""Domains of labels with facts about a node: kubelet, cloud providers and detectors of hardware set them, and set back
+what a person changes. Source: k8s.io/kubernetes pkg/kubelet/kubelet_node_status.go (updateDefaultLabels), and
+kubernetes-sigs/node-feature-discovery pkg/nfd-master."""
+_OF_PEOPLE: Final = ("node-role.kubernetes.io", "node-restriction.kubernetes.io")
+_TOPOLOGY: Final = "topology."
+"""Start of the domains of labels that kubelet sets for a CSI driver."""
 
 
 def drop_requirements(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
@@ -297,13 +303,21 @@ def label_node(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
     for each in best:
         if each.met_by(node):
             continue
-        if isinstance(each.requirement, FieldRequirement) or each.requirement.key in _FACTS:
+        if isinstance(each.requirement, FieldRequirement) or _is_fact(each.requirement.key):
             return None
         step = _label(each.requirement.key, best, node)
         if step is None:
             return None
         steps[step.key] = step
     return [*steps.values()] or None
+
+
+def _is_fact(key: str) -> bool:
+    """Return whether a label says what a node is, so that a person must not change it."""
+    domain = key.rpartition("/")[0]
+    if key in CONTROL_PLANE or domain.startswith(_TOPOLOGY):
+        return True
+    return domain not in _OF_PEOPLE and any(f".{domain}".endswith(f".{each}") for each in _OF_MACHINES)
 
 
 def _label(key: str, required_all: Sequence[Sourced], node: Node) -> SetLabel | None:

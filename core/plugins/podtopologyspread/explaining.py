@@ -200,9 +200,17 @@ def raise_max_skew(obstacles: Obstacles, position: int) -> Sequence[Step] | None
 
 
 def relax_spread(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Make the pod's own constraints that a node fails preferences. None if the node fails none of them."""
-    failed = _failed_constraints(obstacles, position)
-    return [RelaxSpread(place, each.constraint.topology_key) for place, each, _ in failed] or None
+    """Make the pod's own constraints that a node fails preferences. None if the node fails none of them.
+
+    None, too, where the API server would refuse the pod: it has a preference of the same topology key already
+    (k8s.io/kubernetes pkg/apis/core/validation/validation.go, ValidateSpreadConstraintNotRepeat).
+    """
+    spread = obstacles.decision.pod.spread
+    failed = [(place, spread[place]) for place, *_ in _failed_constraints(obstacles, position)]
+    preferred = {each.topology_key for each in spread if each.when_unsatisfiable != DO_NOT_SCHEDULE}
+    if any(each.topology_key in preferred for _, each in failed):
+        return None
+    return [RelaxSpread(place, each.topology_key, each.min_domains > 1) for place, each in failed] or None
 
 
 def spread_less(obstacles: Obstacles, position: int) -> Sequence[Step] | None:

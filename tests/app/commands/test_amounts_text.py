@@ -55,6 +55,11 @@ def test_what_was_measured_is_told_for_what_refuses_any_node() -> None:
     ]
 
 
+def test_one_node_has_what_it_has() -> None:
+    found = cluster_amounts(decision_of(asking().node_selector({"disk": "ssd"}), roomy("n1", disk="hdd")), 5)
+    assert "  requires disk=ssd: not met by 1 node, which has disk hdd (1)" in lines(cluster_amounts_text(found, 1))
+
+
 def test_a_resource_that_no_node_offers_is_told_with_others_of_its_vendor() -> None:
     """NVIDIA/gpu-operator#637 and #1602: with the mixed strategy of MIG, nodes have slices instead of GPUs."""
     node = roomy("n1").allocatable(**{"cpu": 8, "pods": 10, "nvidia.com/mig-1g.10gb": 7, "amd.com/gpu": 1})

@@ -143,7 +143,10 @@ def test_of_two_old_revisions_it_is_not_known_which_loses_a_pod() -> None:
 @pytest.mark.parametrize(
     ("kind", "then"),
     [
-        ("StatefulSet", "delete it: its StatefulSet makes it again with the change"),
+        (
+            "StatefulSet",
+            "delete it: its StatefulSet makes it again with the change, unless its partition holds the change back",
+        ),
         ("ReplicaSet", "delete it: its ReplicaSet makes it again with the change"),
         ("ReplicationController", "delete it: its ReplicationController makes it again with the change"),
         ("Job", "make its Job again: the template cannot be changed"),

@@ -48,7 +48,8 @@ def drop(operator: str, *values: str, source: Source = Source.NODE_AFFINITY) -> 
 
 STEPS: list[tuple[Step, str]] = [
     (LowerRequest("cpu", 4300, 3200), "lower the cpu request by 4300m to 3200m"),
-    (LowerRequest("memory", 2**30, 0), "drop the memory request of 1Gi"),
+    (LowerRequest("memory", 2**30, 0), "set the memory request of 1Gi to 0"),  # dropped, it is its limit again
+    (LowerRequest("example.com/gpu", 2, 0), "drop the example.com/gpu request of 2"),
     (TolerateTaint("gpu", "a100", "NoSchedule"), "tolerate the taint gpu=a100:NoSchedule"),
     (drop("In", "ssd", source=Source.NODE_SELECTOR), "drop disk=ssd from the pod's nodeSelector"),
     (drop("In", "hdd", "ssd"), "drop disk in (hdd, ssd) from the pod's required node affinity"),

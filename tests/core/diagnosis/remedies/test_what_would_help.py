@@ -145,6 +145,32 @@ def test_a_node_that_is_about_to_go_has_no_remedy(key: str) -> None:
     assert {Kind.ADD_NODE} == {each.kind for each in helps(asking(), leaving)}
 
 
+def test_the_taint_of_a_node_that_runs_one_pod_only_is_not_tolerated() -> None:
+    """kubernetes-sigs/karpenter#1857: 21 of 24 nodes are of Fargate."""
+    fargate = "eks.amazonaws.com/compute-type", "fargate", "NoSchedule"
+    assert not of_kind(Kind.TOLERATE_TAINTS, helps(asking(), roomy("n1").taint(*fargate)))
+
+
+@pytest.mark.parametrize(
+    ("taint", "label"),
+    [
+        ("os", "kubernetes.io/os"),
+        ("node.kubernetes.io/os", "kubernetes.io/os"),
+        ("kubernetes.io/arch", "kubernetes.io/arch"),
+    ],
+)
+def test_a_platform_is_tolerated_only_by_a_pod_that_asks_for_it(taint: str, label: str) -> None:
+    node = roomy("n1").label(label, "other").taint(taint, "other", "NoSchedule")
+    assert not of_kind(Kind.TOLERATE_TAINTS, helps(asking(), node))
+    assert of_kind(Kind.TOLERATE_TAINTS, helps(asking().node_selector({label: "other"}), node))
+
+
+def test_a_node_of_etcd_is_tolerated_after_what_is_smaller() -> None:
+    etcd = roomy("n1").taint("node-role.kubernetes.io/etcd", "true", "NoExecute")
+    found = helps(asking(cpu="8"), etcd, roomy("n2", cpu="4"))
+    assert [each.kind for each in found][:2] == [Kind.LOWER_REQUESTS, Kind.TOLERATE_TAINTS]
+
+
 def test_a_cordoned_node_is_uncordoned_with_its_taint() -> None:
     cordoned = roomy("n1").unschedulable().taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
     found = helps(asking(), cordoned)
@@ -182,6 +208,32 @@ def test_no_label_is_proposed_that_would_be_a_lie() -> None:
     found = helps(asking().node_selector({ZONE: "c"}), roomy("n1", zone="a"))
     assert not of_kind(Kind.LABEL_NODE, found)
     assert of_kind(Kind.DROP_REQUIREMENTS, found)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "beta.kubernetes.io/arch",
+        "beta.kubernetes.io/instance-type",
+        "feature.node.kubernetes.io/cpu-cpuid.AVX512F",
+        "topology.ebs.csi.aws.com/zone",
+        "nvidia.com/gpu.product",
+        "karpenter.sh/capacity-type",
+        "eks.amazonaws.com/nodegroup",
+        "cloud.google.com/gke-accelerator",
+        "node-role.kubernetes.io/control-plane",
+    ],
+)
+def test_no_label_is_changed_that_others_set_from_what_the_node_is(key: str) -> None:
+    """Kubelet sets its own back: pkg/kubelet/kubelet_node_status.go, updateDefaultLabels."""
+    for operator, values, labels in (("In", ["x"], {}), ("In", ["x"], {key: "y"}), ("DoesNotExist", [], {key: "y"})):
+        found = helps(asking().required_node_affinity(expressed(key, operator, *values)), roomy("n1", **labels))
+        assert not of_kind(Kind.LABEL_NODE, found), (operator, labels)
+
+
+def test_the_labels_of_people_are_changed() -> None:
+    for key in ("disktype", "example.com/team", "node-role.kubernetes.io/infra", "node-restriction.kubernetes.io/x"):
+        assert of_kind(Kind.LABEL_NODE, helps(asking().node_selector({key: "x"}), roomy("n1")))
 
 
 def test_a_node_cannot_be_given_another_name_or_contradicting_labels() -> None:
@@ -318,6 +370,21 @@ def test_a_constraint_becomes_a_preference_where_no_node_has_the_topology_key() 
     found = helps(pod, roomy("n1"))
     assert [("n1", [RelaxSpread(0, "rack")])] == of_kind(Kind.RELAX_SPREAD, found)
     assert found[1].text == "set whenUnsatisfiable for rack to ScheduleAnyway (then it fits on n1)"
+
+
+def test_no_constraint_becomes_a_preference_that_the_api_server_refuses() -> None:
+    """pkg/apis/core/validation/validation.go: ValidateSpreadConstraintNotRepeat, validateMinDomains."""
+    web = labelled(app="web")
+    pod = asking().label("app", "web").spread(ZONE, web)
+    twice = pod.spread(ZONE, web, when="ScheduleAnyway")
+    placed = using("a", "n1").label("app", "web")
+    nodes = roomy("n1", zone="a"), roomy("n2", zone="b", cpu="1").unschedulable().taint("x", "", "NoSchedule")
+    assert not of_kind(Kind.RELAX_SPREAD, helps(twice, *nodes, placed))
+    several = asking().label("app", "web").spread(ZONE, web, minDomains=3)
+    found = helps(several, *nodes, placed)
+    assert [("n1", [RelaxSpread(0, ZONE, drops_min_domains=True)])] == of_kind(Kind.RELAX_SPREAD, found)
+    text = f"set whenUnsatisfiable for {ZONE} to ScheduleAnyway, and drop its minDomains (then it fits on n1)"
+    assert text in [each.text for each in found]
 
 
 def test_only_the_constraints_that_fail_become_preferences() -> None:
