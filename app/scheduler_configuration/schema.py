@@ -14,7 +14,7 @@ import msgspec
 from core.framework.interface import Plugin
 from core.plugins import DEFAULTS, DEVICES
 from core.plugins.in_tree import GATED
-from core.profile import full_profile, todays_name, with_devices
+from core.profile import full_profile, with_devices
 from core.releases.differences import rules_of
 from core.releases.release import Release
 
@@ -256,11 +256,11 @@ class Profile(WrittenProfile, frozen=True):
         return {plugin for plugin in DEFAULTS if self.runs(plugin, point)} | set(self.enabled(point))
 
     def enabled(self, point: Point) -> dict[str, int]:
-        """Return the plugins configured as enabled: present name -> weight, 0 without one."""
-        return {todays_name(each.name): each.weight for each in self.written_at(point).enabled}
+        """Return the plugins configured as enabled: name -> weight, 0 without one."""
+        return {each.name: each.weight for each in self.written_at(point).enabled}
 
     def disabled(self, point: Point) -> list[str]:
-        """Return the names configured as disabled. A former name disables nothing: no release has such a plugin."""
+        """Return the names configured as disabled."""
         return [each.name for each in self.written_at(point).disabled]
 
     def written_at(self, point: Point) -> WrittenPluginSet:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+NotNegative: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 Keywords: TypeAlias = dict[str, Any]
 ReadQuantity: TypeAlias = Callable[[msgspec.Raw, str], int]
 """Reads a quantity at a path, in nanos."""

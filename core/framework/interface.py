@@ -146,8 +146,8 @@ class Plugin:
     """The arguments of its constructor that affect no verdict."""
     of_verdicts: Collection[str] = ()
     """The arguments of its constructor that affect no score. All others affect both."""
-    left_out: Collection[str] = ()
-    """Its arguments that affect no verdict, and that Kindred does not have."""
+    left_out: Mapping[str, Any] = {}
+    """Its arguments that affect no verdict, and that Kindred does not have: name -> type."""
     not_scored: Sequence[tuple[str, Sequence[object]]] = ()
     """Those of them that affect its scores, with the values that mean the default."""
     waits_by: str = ""

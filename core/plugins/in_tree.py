@@ -3,8 +3,12 @@
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/plugins/registry.go.
 """
 
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, NamedTuple
 
+import msgspec
+
+from core.framework.arguments import NotNegative
 from core.framework.interface import Plugin
 
 
@@ -56,7 +60,10 @@ class DefaultPreemption(Plugin):
 
     name = "DefaultPreemption"
     points = ("preEnqueue", "postFilter")
-    left_out = ("minCandidateNodesPercentage", "minCandidateNodesAbsolute")
+    left_out: Mapping[str, Any] = {
+        "minCandidateNodesPercentage": Annotated[NotNegative, msgspec.Meta(le=100)],
+        "minCandidateNodesAbsolute": NotNegative,
+    }
 
 
 class DefaultBinder(Plugin):

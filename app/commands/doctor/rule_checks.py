@@ -18,6 +18,8 @@ from core.plugins.in_tree import DefaultPreemption, SchedulingGates
 _ALL: Final = 100  # percent
 _SCALE: Final = 10  # MaxNodeScore / MaxExtenderPriority, kube-scheduler's factor
 _MAX_NODE_SCORE: Final = 100
+_SLIP: Final = 0.9
+"""Likeness of two names of which one is a slip of the pen; other plugins have names that are less alike."""
 _NEAR: Final = 0.25  # relative error of the weight that changes little
 _EVICT: Final = setting("preempt", "evict")
 _WITHOUT_A_STAND_IN: Final[Mapping[tuple[str, Point], str]] = {
@@ -222,12 +224,21 @@ def _unknown_names(registration: Registration) -> Found:
                 f"{profile.name} as if nothing was disabled",
                 f"name: {meant}",
             )
+        enabled = {name for point in POINTS for name in profile.enabled(point)}
+        for name in sorted(enabled - KNOWN):
+            if close := get_close_matches(name, KNOWN, 1, _SLIP):
+                yield warning(
+                    profile.at("plugins"),
+                    f"{name}: no in-tree plugin has this name, and kube-scheduler starts only if it is one of your own",
+                    f"name: {close[0]}",
+                )
         for index, each in enumerate(profile.plugin_config):
-            if not each.name:
+            close = [] if each.name in KNOWN | enabled else get_close_matches(each.name, KNOWN, 1)
+            if close or not each.name:
                 yield warning(
                     profile.at(f"pluginConfig[{index}].name"),
-                    "not set: kube-scheduler ignores these arguments",
-                    "name: PLUGIN beside args, not in it",
+                    f"{each.name or 'not set'}: kube-scheduler ignores these arguments",
+                    f"name: {close[0]}" if close else "name: PLUGIN beside args, not in it",
                 )
 
 

@@ -333,7 +333,7 @@ class DynamicResources(ExplainedDevices, FilterPlugin[Claims], ScorePlugin[Claim
 
     name = NAME
     points = ("preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind")
-    left_out = ("filterTimeout", "bindingTimeout")
+    left_out: Mapping[str, Any] = {"filterTimeout": str, "bindingTimeout": str}
     waits_by = "bindingTimeout"
     missed = "no plugin allocates ResourceClaims"
     pre_filter_rejects = True

@@ -4,12 +4,14 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_b
 calls it CheckVolumeBinding.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from msgspec.structs import replace
 
+from core.framework.arguments import NotNegative
 from core.framework.claims import ClaimError, ReadsClaims
 from core.framework.interface import SKIP, SUCCESS, FilterPlugin, ScorePlugin, Status, Verdicts
 from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
@@ -139,7 +141,7 @@ class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], S
     points = ("preFilter", "filter", "preScore", "score", "reserve", "preBind")
     needs_pre = ("filter",)
     pre_filter_rejects = True
-    left_out = ("bindTimeoutSeconds", "shape")
+    left_out: Mapping[str, Any] = {"bindTimeoutSeconds": NotNegative, "shape": Any}
     not_scored = (("shape", _DEFAULT_SHAPES),)
     waits_by = "bindTimeoutSeconds"
     missed = "pods are bound without their claims"

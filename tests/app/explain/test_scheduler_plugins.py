@@ -149,13 +149,6 @@ def test_plugins_that_are_not_in_tree_are_not_judged() -> None:
     assert names(found.scheduler.not_scored) == ["Mine", "Scores"]
 
 
-def test_a_removed_plugin_is_judged_as_the_plugin_of_today() -> None:
-    only = {"disabled": [{"name": "*"}], "enabled": [{"name": "EBSLimits"}, {"name": "AzureDiskLimits"}]}
-    found = decision(configured({"plugins": {"multiPoint": only}}), NEXT, EMPTY)
-    assert [plugin.name for plugin in found.profile.filters] == ["NodeVolumeLimits"]
-    assert names(found.not_judged) == []
-
-
 def test_arguments_of_plugins_that_kindred_does_not_have_change_nothing() -> None:
     assert not decision(with_args("DefaultPreemption", minCandidateNodesAbsolute=3), NEXT, EMPTY).not_judged
 

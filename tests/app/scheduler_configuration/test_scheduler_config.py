@@ -230,6 +230,39 @@ def written(folder: Path, text: str) -> Path:
             "extenders[0].tlsConfig.insecure: true, beside a CA: take insecure out",
             id="client-go: a root certificates file with the insecure flag is not allowed",
         ),
+        *(
+            pytest.param(
+                f"profiles: [{{plugins: {{{plugins}}}}}]",
+                f"profiles[0].plugins.{problem}",
+                id=f"kube-scheduler v1.36.3, v1.37.1: {plugins}",
+            )
+            for plugins, problem in (
+                ("multiPoint: {disabled: [{name: '*'}]}", "queueSort: no plugin"),
+                ("multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}]}", "bind: no plugin"),
+                ("bind: {disabled: [{name: DefaultBinder}]}", "bind: no plugin"),
+                ("filter: {enabled: [{name: NodeName}, {name: NodeName}]}", "filter.enabled: NodeName: twice"),
+                ("multiPoint: {enabled: [{name: Mine}, {name: Mine}]}", "multiPoint.enabled: Mine: twice"),
+                ("filter: {enabled: [{name: EBSLimits}]}", "filter.enabled: EBSLimits: is NodeVolumeLimits today"),
+                ("multiPoint: {enabled: [{name: MatchNodeSelector}]}", "multiPoint.enabled: MatchNodeSelector: is"),
+                ("filter: {enabled: [{name: ImageLocality}]}", "filter.enabled: ImageLocality: has nothing there"),
+                ("score: {enabled: [{name: NodeName}]}", "score.enabled: NodeName: has nothing there"),
+                ("filter: {enabled: [{name: '*'}]}", "filter.enabled: '*': is no plugin"),
+            )
+        ),
+        *(
+            pytest.param(
+                f"profiles: [{{pluginConfig: [{{name: {plugin}, args: {{{args}}}}}]}}]",
+                f"profiles[0].pluginConfig[0].args.{problem}",
+                id=f"kube-scheduler v1.36.3, v1.37.1: {plugin} {args}",
+            )
+            for plugin, args, problem in (
+                ("VolumeBinding", "bindTimeoutSeconds: -1", "bindTimeoutSeconds: expected int >= 0"),
+                ("VolumeBinding", "bindTimeoutSeconds: 10m", "bindTimeoutSeconds: expected int, got str"),
+                ("DefaultPreemption", "minCandidateNodesPercentage: 101", "minCandidateNodesPercentage: expected int"),
+                ("DefaultPreemption", "minCandidateNodesAbsolute: -1", "minCandidateNodesAbsolute: expected int >= 0"),
+                ("DynamicResources", "filterTimeout: 10", "filterTimeout: expected str, got int"),
+            )
+        ),
         pytest.param("percentageOfNodesToScore: 101", "percentageOfNodesToScore: 101: must be 0..100", id="percentage"),
         pytest.param(
             "profiles: [{percentageOfNodesToScore: -1}]",

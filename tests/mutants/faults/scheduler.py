@@ -13,11 +13,18 @@ FAULTS: Final = (
         tests=("test_plugin_sets.py",),
     ),
     Fault(
-        id="removed-plugin-is-unknown",
-        breaks="A plugin that a configuration enables by a former name is no plugin of Kindred.",
-        old="return {todays_name(each.name): each.weight for each in self.written_at(point).enabled}",
-        new="return {each.name: each.weight for each in self.written_at(point).enabled}",
-        tests=("test_plugin_sets.py", "test_scheduler_plugins.py"),
+        id="plugin-that-is-enabled-twice-starts",
+        breaks="kube-scheduler does not start with a plugin that is enabled twice, and the doctor says nothing.",
+        old="            elif count > 1:",
+        new="            elif count > 2:",
+        tests=("test_scheduler_config.py",),
+    ),
+    Fault(
+        id="nothing-binds-and-it-starts",
+        breaks="Everything is off at multiPoint, no plugin sorts or binds, and the doctor says nothing.",
+        old="        if not profile.order(point):\n            yield",
+        new="        if not point:\n            yield",
+        tests=("test_scheduler_config.py",),
     ),
     Fault(
         id="other-filters-first",

@@ -124,6 +124,20 @@ ALONE: Final = {**SCORE_OFFLOAD["profiles"][0]["plugins"], "score": {"disabled":
             id="kubernetes#103478: the name in the arguments",
         ),
         pytest.param(
+            OFFLOAD,
+            "    plugins:\n",
+            "    pluginConfig: [{name: NodeResourceFit, args: {ignoredResources: [a.b/c]}}]\n    plugins:\n",
+            "plugin-name",
+            id="arguments of a name that is misspelled",
+        ),
+        pytest.param(
+            OFFLOAD,
+            "    plugins:\n",
+            "    plugins:\n      filter: {enabled: [{name: NodeResourceFit}]}\n",
+            "plugin-name",
+            id="kube-scheduler v1.36.3: FilterPlugin does not exist",
+        ),
+        pytest.param(
             OFFLOAD, "weight: 1\n", "weight: 100\n", "weight-balance", id="notes.darshanraul.me: a large weight"
         ),
         pytest.param(OFFLOAD, "kindred.kindred.svc", "${EXTENDER_IP}", "url-prefix", id="a text of a guide to fill in"),
