@@ -267,7 +267,8 @@ def _own_fields(pod: Pod, metadata: _PodMetadata, spec: _PodSpec, status: _PodSt
         own["nominated_node_name"] = intern(status.nominated_node_name)
     if spec.resource_claims:
         own["resource_claims"] = _resource_claims(spec.resource_claims, status)
-    if (group := membership_of(pod.labels, metadata.annotations)) is not None:
+    group = membership_of(pod.labels, metadata.annotations)
+    if group is not None and not pod.in_scheduling_group:  # whose members kube-scheduler places
         own["group"] = group
     return own
 

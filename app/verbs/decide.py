@@ -216,8 +216,7 @@ class Decider:
 
     def decides_for(self, pod: Pod) -> bool:
         """Return whether a pending member of a group can be decided for. The check reads only the pod itself."""
-        in_scope = self.scope_of(pod) is not None and not pod.in_scheduling_group
-        return in_scope and not self._needs.in_tree_plugin_needed(pod)
+        return self.scope_of(pod) is not None and not self._needs.in_tree_plugin_needed(pod)
 
     def decide(
         self, args: ExtenderArgs, incoming: Pod, scope: DecideScope, *, cached: bool, effects: Effects | None

@@ -44,7 +44,7 @@ class Holds:
 def holding(unit: Unit, ahead: Iterable[Unit], now: float) -> Unit | None:
     """Return the one of the waiting units `ahead` for which a unit waits."""
     for each in ahead:
-        until = each.holds_until if _namespace(each) == _namespace(unit) else each.holds_others_until
+        until = each.holds_until if each.namespace == unit.namespace else each.holds_others_until
         if each.shortfall is not None and now < until:
             return each
     return None
@@ -52,10 +52,6 @@ def holding(unit: Unit, ahead: Iterable[Unit], now: float) -> Unit | None:
 
 def behind_text(unit: Unit, blocking: Unit) -> str:
     """Return why a unit waits. Its Events must name no group of another namespace."""
-    is_own = _namespace(blocking) == _namespace(unit)
+    is_own = blocking.namespace == unit.namespace
     named = f"group {blocking.group.key}" if is_own else "a group of another namespace"
     return f"waits behind {named}, which was overtaken too often"
-
-
-def _namespace(unit: Unit) -> str:
-    return unit.group.key.partition("/")[0]

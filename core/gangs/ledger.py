@@ -14,7 +14,10 @@ _ROUNDING: Final = 1e-9
 
 
 class Ledger:
-    """Seconds taken by gang, NAMESPACE/NAME, for each second of the window. Times come from the caller's clock."""
+    """Seconds taken, for each second of the window, by keys NAMESPACE/ANYTHING: of gangs, or of single attempts.
+
+    Times come from the caller's clock.
+    """
 
     def __init__(self, window: int = WINDOW) -> None:
         self._window = window
@@ -22,42 +25,42 @@ class Ledger:
         self._of: defaultdict[str, float] = defaultdict(float)  # namespace -> its sum
         self._total = 0.0
 
-    def charge(self, gang: str, spent: float, now: float) -> None:
-        """Count what a gang has taken. `now` may lie ahead: a later window has less then."""
-        self._seconds.setdefault(int(now), defaultdict(float))[gang] += spent
-        self._add(gang, spent)
+    def charge(self, key: str, spent: float, now: float) -> None:
+        """Count what a gang or an attempt has taken. `now` may lie ahead: a later window has less then."""
+        self._seconds.setdefault(int(now), defaultdict(float))[key] += spent
+        self._add(key, spent)
 
-    def forgive(self, gang: str) -> None:
-        """Count nothing of a gang that fits."""
+    def forgive(self, key: str) -> None:
+        """Count nothing of an attempt that succeeds."""
         for spent in self._seconds.values():
-            self._add(gang, -spent.pop(gang, 0.0))
+            self._add(key, -spent.pop(key, 0.0))
 
     def used(self, now: float) -> float:
         """Return what all gangs have taken in the window."""
         self._forget_old(now)
         return self._total
 
-    def used_by(self, gang: str) -> float:
-        """Return what all gangs of a gang's namespace have taken, in the window of the last `used`."""
-        return self._of.get(gang.partition("/")[0], 0.0)
+    def used_by(self, key: str) -> float:
+        """Return what all gangs of the key's namespace have taken, in the window of the last `used`."""
+        return self._of.get(key.partition("/")[0], 0.0)
 
-    def used_for(self, gang: str, now: float) -> float:
-        """Return what counts for the common bound if a gang takes more.
+    def used_for(self, key: str, now: float) -> float:
+        """Return what counts for the common bound if the namespace of a key takes more.
 
         A namespace gets at most four fifths of what the others leave, so that something is left for another one.
         """
-        return self.used(now) + self.used_by(gang) / 4
+        return self.used(now) + self.used_by(key) / 4
 
     def _forget_old(self, now: float) -> None:
         for second in [each for each in self._seconds if each < int(now) - self._window]:
-            for gang, spent in self._seconds.pop(second).items():
-                self._add(gang, -spent)
+            for key, spent in self._seconds.pop(second).items():
+                self._add(key, -spent)
         if not self._seconds:
             self._of.clear()
             self._total = 0.0
 
-    def _add(self, gang: str, spent: float) -> None:
-        namespace = gang.partition("/")[0]
+    def _add(self, key: str, spent: float) -> None:
+        namespace = key.partition("/")[0]
         self._total += spent
         self._of[namespace] += spent
         if self._of[namespace] < _ROUNDING:

@@ -194,6 +194,12 @@ class Placer:
         batch = self._mirror.batch([node])
         return not batch.unmirrored and fits_any(self._mirror, self._profile, pod, batch)
 
+    def holds(self, pod: Pod, node: str) -> bool:
+        """Return whether a pod that counts on a node fits there now."""
+        with self._mirror.fork() as fork:
+            fork.remove(self._mirror.assumed[pod.uid].pod)
+            return self.fits(pod, node)
+
     def may_fit_now(self, shortfall: Shortfall, generation: int) -> bool:
         """Return whether a node may have come since a generation for the member that had none.
 

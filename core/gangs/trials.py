@@ -87,6 +87,7 @@ class Trials:
         self._first_parts = Ledger()
         self._later_parts = Ledger()
         self._looks = Ledger()
+        self._attempts = 0
         self._others = OtherChanges(placer.kinds)
         mirror.listen(self._others)
 
@@ -201,7 +202,8 @@ class Trials:
             failed = None
         unit.attempt, unit.version_tried = self._placer.begin(gang, failed), unit.group.version
         unit.others = self._others.count
-        unit.attempts += 1
+        unit.attempts, self._attempts = unit.attempts + 1, self._attempts + 1
+        unit.charged = f"{unit.group.key}/{self._attempts}"
         return unit.attempt
 
     def _go_on(self, unit: Unit, attempt: Attempt, part: Part) -> Mapping[str, str] | None:
@@ -216,7 +218,7 @@ class Trials:
             found = error.with_traceback(None)
         self._others.count = others  # volumes that were reserved and given back are no change
         spent, ledger = self._clock() - began, self._later_parts if unit.parts else self._first_parts
-        ledger.charge(unit.group.key, spent, part.now)
+        ledger.charge(unit.charged, spent, part.now)
         unit.spent, unit.parts = unit.spent + spent, unit.parts + 1
         if isinstance(found, ForkError):  # a member has a node now
             unit.drop_attempt()
@@ -224,7 +226,7 @@ class Trials:
             self._stop(unit, attempt, found, part.now)
         elif found is not None:
             for each in (self._first_parts, self._later_parts):
-                each.forgive(unit.group.key)
+                each.forgive(unit.charged)
             unit.drop_attempt()
             unit.has_hope, unit.shortfall, unit.error, unit.stop = False, None, None, None
             return found

@@ -41,11 +41,14 @@ class Unit:
 
     def __init__(self, group: Group) -> None:
         self.group: Final = group
+        self.namespace: Final = group.key.partition("/")[0]
         self.requested_at: float | None = None
         self.reserved: dict[str, str] = {}  # uid -> node
         self.reserved_at: float | None = None
         self.deadline = 0.0
         self.version = (0, 0)  # of the group and of the set of nodes, at the last review of the reservations
+        self.finished = 0  # members of the group that had finished when its present reservations were made
+        self.judged: int | None = None  # generation at which all places fitted. None: a member has been decided for
         self.scheduled_at: float | None = None
         self.timed_out_at: float | None = None
         self.is_timed_out = False  # timed out, and not tried since
@@ -57,6 +60,7 @@ class Unit:
         self.others = 0  # changes of other objects than nodes and pods, when the attempt began
         self.spent = 0.0  # seconds of CPU, by attempts since the last one failed
         self.parts = 0  # of its attempt, so far
+        self.charged = ""  # its attempt, in the ledgers
         self.has_hope = False  # something has changed that can help, or no attempt has been made yet
         self.looked_at = 0.0
         self.shortfall: Shortfall | None = None

@@ -208,6 +208,11 @@ class ClusterMirror:
 
     def forget(self, uid: str) -> None:
         """Remove an Assumed pod whose binding failed. Raises PodStateError if it is Added or not in the mirror."""
+        self.release(uid)
+        self.groups.touch_member(uid)
+
+    def release(self, uid: str) -> None:
+        """Remove an Assumed pod that was not decided for yet. Raises PodStateError as `forget` does."""
         if uid not in self._assumed.by_uid:
             raise self._state_error(uid, "cannot be forgotten")
         self._placement.remove_pod(self._assumed.by_uid.pop(uid).pod)
@@ -228,6 +233,7 @@ class ClusterMirror:
         expired = self._assumed.take_overdue(now, is_nominated)
         for pod in expired:
             self._placement.remove_pod(pod)
+            self.groups.touch_member(pod.uid)
             if pod.uid not in self.pending:  # only a request has shown it, so no event would end its membership
                 self.groups.see(pod, deleted=True)
         return expired

@@ -280,7 +280,7 @@ class Rule(NamedTuple):
 class Group:
     """The members of one group. `version` changes with each change of the group that can affect its placement."""
 
-    __slots__ = ("by_object", "ended", "key", "members", "version")
+    __slots__ = ("by_object", "ended", "finished", "key", "members", "version")
 
     def __init__(self, key: GroupKey) -> None:
         self.key: Final = key.name
@@ -290,6 +290,8 @@ class Group:
         self.members: dict[str, Pod] = {}  # uid -> pod as in the watch, in the order of arrival
         self.ended = 0
         """Members that had a node and were deleted or have ended, since the group first had a member."""
+        self.finished = 0
+        """Members that have ended on a node, and were not deleted before."""
         self.version = 0
 
     def rule(self, pod_groups: Mapping[str, PodGroup]) -> Rule:
@@ -363,6 +365,7 @@ class PodGroups:
         key = None if deleted or pod.terminal else pod.group_key
         known = self.key_of.get(pod.uid)
         if known is not None and known != key:
+            self._groups[known].finished += bool(pod.terminal and pod.node_name and not deleted)
             self._leave(known, pod.uid)
         if key is not None:
             self._enter(key, pod)
@@ -370,6 +373,12 @@ class PodGroups:
     def touch(self, name: str) -> None:
         """Mark the group of a PodGroup as changed, because that was changed or deleted."""
         group = self._groups.get(GroupKey(name, by_object=True))
+        if group is not None:
+            group.version += 1
+
+    def touch_member(self, uid: str) -> None:
+        """Mark the group of a pod as changed, because the pod no longer counts on the node that was decided for it."""
+        group = self.of(uid)
         if group is not None:
             group.version += 1
 

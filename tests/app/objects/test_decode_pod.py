@@ -217,6 +217,15 @@ def test_what_a_decision_reads_of_a_pod(spec: Object, group: str, claims_resourc
     assert pod.in_scheduling_group is bool(group)
 
 
+@pytest.mark.parametrize("label", ["kindred.dev/group", "scheduling.x-k8s.io/pod-group"])
+def test_a_pod_of_a_group_that_kube_scheduler_places_is_in_no_group_of_kindred(label: str) -> None:
+    """Else Kindred would refuse all nodes for it, as its other members are placed by kube-scheduler."""
+    pod = make_pod("p").label(label, "g")
+    assert decode_pod(pod.json()).group_name == "default/g"
+    decoded = decode_pod(pod.in_scheduling_group("h").json())
+    assert (decoded.group, decoded.scheduling_group) == (None, "default/h")
+
+
 # Volumes.
 
 

@@ -148,3 +148,20 @@ def test_gangs_make_those_of_other_namespaces_wait_for_a_tenth_of_the_time_and_n
     assert not why_waiting(setting, 100)
     setting.now = 1201.0 + 60.0
     assert OF_ANOTHER in why_waiting(setting, 21)
+
+
+def test_gangs_of_a_namespace_that_come_first_take_no_turn_of_those_of_others() -> None:
+    """Else nobody would ever wait for a gang of another namespace, and smaller ones would pass it for ever."""
+    setting = GangSetting(node("n0"))
+    for at in range(9):
+        first, *_ = pods = [pod.priority(99) for pod in gang(f"many{at}", "many", 2, 1)]
+        setting.see(*pods)
+        assert "1 of 2 members fit" in setting.ask(first)
+    assert not why_waiting(setting, 20)
+    assert OF_ANOTHER in why_waiting(setting)  # which takes all that a namespace may keep others waiting
+    setting.now = 61.0
+    assert not why_waiting(setting)
+    first, *_ = pods = [pod.priority(50) for pod in gang("fair", "fair", 2, 1)]
+    setting.see(*pods)
+    assert "1 of 2 members fit" in setting.ask(first)
+    assert OF_ANOTHER in why_waiting(setting, 21)

@@ -65,6 +65,73 @@ def test_nobody_of_a_gang_is_placed_when_the_node_of_another_member_has_gone_bef
     assert not setting.assumed()
 
 
+@pytest.mark.parametrize("changes_node", ["its-own", "that-of-another"])
+def test_nobody_of_a_gang_is_placed_when_a_node_fits_no_more_at_the_first_request(changes_node: str) -> None:
+    """Nothing tells of a cordon, so the first member would run without the others."""
+    setting = GangSetting(node("n0", 1))
+    setting.see(A, B, C)
+    setting.ask(A)
+    setting.see_node("n1", 1)
+    setting.see_node("n2", 1)
+    setting.work(0.3)
+    assert setting.assumed() == {"a", "b", "c"}
+    setting.see_node(setting.place_of(A if changes_node == "its-own" else C), 0)
+    assert "2 of 3 members fit" in setting.ask(A)
+    assert not setting.assumed()
+
+
+def test_after_the_first_member_each_place_is_judged_for_its_own_member() -> None:
+    setting = GangSetting(node("n0", 1))
+    setting.see(A, B, C)
+    setting.ask(A)
+    setting.see_node("n1", 1)
+    setting.see_node("n2", 1)
+    setting.work(0.3)
+    assert setting.ask(A).startswith("on ")
+    setting.see_node(setting.place_of(C), 0)
+    assert setting.ask(B).startswith("on ")
+
+
+@pytest.mark.parametrize("ends", ["fails", "expires"])
+def test_nothing_is_held_when_the_only_member_that_was_decided_for_is_not_bound(ends: str) -> None:
+    """Its place is free, so the others would run without it; and nobody may ask for hours."""
+    first, *others = (make_pod(name).of_group("train", 3, 3600).requests(cpu=1) for name in "abc")
+    setting = GangSetting(node("n0"), node("n1"))
+    setting.see(first, *others)
+    setting.ask(first)
+    setting.now = 50.0
+    if ends == "fails":
+        setting.mirror.forget(pod_of(first).uid)
+    else:
+        assert [pod.name for pod in setting.mirror.expire(setting.now)] == ["a"]
+    setting.gangs.begin(setting.now)
+    assert not setting.assumed()
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_the_others_keep_their_places_when_the_first_member_has_finished(phase: str) -> None:
+    """Else a member that ends at once, as it waits for the others, would have the gang placed anew for ever."""
+    setting = setting_of_two()
+    setting.ask(A)
+    setting.bind(A)
+    setting.see(A.on(setting.place_of(A)).phase(phase))
+    setting.gangs.begin(0.0)
+    assert setting.assumed() == {"b", "c"}
+    assert setting.ask(B).startswith("on ")
+    assert setting.ask(C).startswith("on ")
+
+
+def test_a_member_that_has_finished_before_the_places_were_reserved_does_not_count_for_them() -> None:
+    setting = setting_of_two()
+    setting.see(A.on("n0").phase("Succeeded"), member("e", 3).on("n0"), D)
+    setting.see(member("e", 3).on("n0").phase("Failed"))
+    setting.ask(B)
+    setting.bind(B)
+    setting.delete(B)
+    setting.gangs.begin(0.0)
+    assert not setting.assumed()
+
+
 def test_a_gang_that_has_started_keeps_its_other_places_when_it_loses_one() -> None:
     setting = setting_of_two()
     setting.ask(A)

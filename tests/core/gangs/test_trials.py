@@ -275,7 +275,7 @@ def test_a_node_that_goes_has_a_gang_tried_again() -> None:
     assert {setting.place_of(pod) for pod in gang} == {"a0"}
 
 
-def test_the_rest_of_a_gang_that_has_started_is_placed_before_the_first_decision_however_long_it_takes() -> None:
+def test_the_rest_of_a_gang_that_has_started_is_placed_before_the_first_decision() -> None:
     gang = unlike("train", 30)
     setting = cluster(40, gang)
     setting.see(gang[0].on("n39"), gang[1].on("n38"))
@@ -293,7 +293,8 @@ def test_a_long_attempt_does_not_wait_for_ever_beside_short_ones_that_fail(short
         setting.mirror.apply(ClusterEvent("Add", Namespace(name=f"ns{second}", labels={"a": str(second)})))
         for gang in others:
             setting.ask(gang[second % 2])
-        setting.ask(long[0])
+        if setting.ask(long[0]).startswith("on "):
+            break
         setting.work(1.0)
     assert {each.pod.namespace for each in setting.mirror.assumed.values()} == {"fair"}
 
@@ -326,6 +327,48 @@ def test_an_attempt_that_is_held_up_holds_up_no_other_one() -> None:
         setting.ask(gang[0])
     setting.work(2.0)
     assert [setting.status(key).reserved for key in ("a/first", "b/late")] == [20, 0]
+
+
+def test_nothing_is_held_while_the_only_member_that_was_decided_for_is_tried_again() -> None:
+    """Its new place may be another pod's before the attempt ends. Then the others would run without it."""
+    gang, others = unlike("train", 20), [unlike(f"g{at}", 30) for at in range(10)]
+    setting = cluster(20, gang, *others)
+    setting.ask(gang[0])
+    setting.work(3.0)
+    assert setting.ask(gang[0]).startswith("on ")
+    for other in others:  # they take all time that there is for attempts
+        setting.ask(other[0])
+    setting.work(3.0)
+    assert "are still looked for" in setting.ask(gang[0])
+    assert not {each.pod.name for each in setting.mirror.assumed.values()} & {pod.name for pod in gang}
+
+
+def test_a_gang_that_fits_takes_nothing_off_what_others_of_its_name_have_taken() -> None:
+    """Else a tenant would delete a large gang that fits nowhere, and create a small one of its name, and so on."""
+    setting = cluster(29)
+    for _ in range(40):
+        large, small = unlike("g", 30), [pod.label("small", "yes").uid(f"small-{pod.name}") for pod in unlike("g", 2)]
+        setting.see(*large)
+        setting.ask(large[0])
+        setting.work(0.5)
+        setting.delete(*large)
+        setting.see(*small)
+        for pod in small:
+            setting.ask(pod)
+        setting.delete(*small)
+    assert setting.spent < 0.11 * (setting.now + 10)
+
+
+def test_what_takes_long_before_the_first_decision_goes_on_between_requests() -> None:
+    """A tenant may bind a member of a gang whose other members take a minute. Then no replica could ever lead."""
+    gang = unlike("train", 50)
+    setting = cluster(60, gang, step=0.02)
+    setting.see(gang[0].on("n59"))
+    setting.gangs = setting.fresh()
+    setting.gangs.begin(0.0)
+    assert setting.spent < 1.1
+    setting.work(30.0)
+    assert len(setting.mirror.assumed) == 49
 
 
 def test_nothing_is_done_at_once_while_no_attempt_may_go_on() -> None:
