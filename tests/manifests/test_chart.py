@@ -186,6 +186,14 @@ def test_certificates_are_mounted_where_the_settings_name_them(helm: Path) -> No
     assert [*of_kind(template(helm, values), "Issuer")] == ["kindred-root", "kindred-ca"]
 
 
+def test_certificates_are_mounted_in_another_folder_and_there_may_be_no_admin_port(helm: Path) -> None:
+    values = {**values_of("full-offload"), "settings": {"tlsDirectory": "/etc/own", "admin": ""}}
+    rendered = template(helm, values)
+    (container,) = only(rendered, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert {"name": "tls", "mountPath": "/etc/own", "readOnly": True} in container["volumeMounts"]
+    assert 'admin: ""\n' in of_kind(rendered, "ConfigMap")["kindred-config"]["data"]["kindred.yaml"]
+
+
 @pytest.mark.parametrize(
     ("values", "named"),
     [
@@ -213,8 +221,28 @@ def test_certificates_are_mounted_where_the_settings_name_them(helm: Path) -> No
         ),
         pytest.param(
             {**values_of(DECIDE), "settings": {"decideSchedulers": ["batch"]}},
-            "settings.decideSchedulers: the second kube-scheduler of the chart has the profile kindred",
+            "settings.decideSchedulers: .*is made for kindred",
             id="a profile that is not there",
+        ),
+        pytest.param(
+            {**values_of(DECIDE), "settings": {"decide": "off"}},
+            "settings.decide: .*is made for any-node",
+            id="a profile without filters, and nobody who assumes pods",
+        ),
+        pytest.param(
+            {"registration": "full-offload", "settings": {"bind": False}},
+            "settings.bind: .*is made for true",
+            id="a bindVerb, and nobody who binds",
+        ),
+        pytest.param(
+            {"settings": {"leaderElection": "kindred"}},
+            "settings.leaderElection: the registration score-offload has no Role for a Lease",
+            id="a Lease that nobody may take",
+        ),
+        pytest.param(
+            {"settings": {"admin": ""}, "adminService": {"enabled": True}},
+            "adminService.enabled: settings.admin is empty",
+            id="a Service for no port",
         ),
         pytest.param({"decideNamespaces": {"enabled": True}}, "decideNamespaces.enabled: ", id="no second scheduler"),
     ],

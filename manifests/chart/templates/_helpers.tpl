@@ -74,14 +74,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and $effects (not (include "kindred.lease" .)) }}
 {{- fail "settings.leaderElection: off, and Kindred binds or decides: two replicas run at once, at least during an update, and would break rules; leave it out" }}
 {{- end }}
-{{- if include "kindred.decides" . }}
-{{- range list "decideSchedulers" "decideClaimsScheduler" "decideGroupsScheduler" }}
-{{- if hasKey ($.Values.settings | default dict) . }}
-{{- $shipped := get ($.Files.Get "files/overlays/decide/kindred.yaml" | fromYaml) . }}
-{{- if ne (get $settings . | toString | trimAll "[]") ($shipped | toString | trimAll "[]") }}
-{{- fail (printf "settings.%s: the second kube-scheduler of the chart has the profile %s; use kustomize for other names" . ($shipped | toString | trimAll "[]")) }}
+{{- if and (eq .Values.registration "score-offload") (include "kindred.lease" .) (not .Values.rbac.rules) }}
+{{- fail "settings.leaderElection: the registration score-offload has no Role for a Lease, so no replica would become ready; leave it out" }}
 {{- end }}
+{{- if and .Values.adminService.enabled (not $settings.admin) }}
+{{- fail "adminService.enabled: settings.admin is empty, so there is no admin port" }}
 {{- end }}
+{{- $fixed := dict "full-offload" (list "bind") "decide" (list "decide" "decideSchedulers" "decideClaimsScheduler" "decideGroupsScheduler") }}
+{{- $shipped := .Files.Get (printf "files/overlays/%s/kindred.yaml" .Values.registration) | fromYaml }}
+{{- range get $fixed .Values.registration | default list }}
+{{- $value := get $shipped . | toString | trimAll "[]" }}
+{{- if ne (get $settings . | toString | trimAll "[]") $value }}
+{{- fail (printf "settings.%s: the chart's configuration of kube-scheduler is made for %s; use kustomize for another value" . $value) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -112,6 +116,7 @@ The text of a file that the overlays have, too, with the names and the namespace
 {{- $text := $root.Files.Get (printf "files/%s" .file)
     | replace "secretName: kindred-tls" (printf "secretName: %s" (include "kindred.tlsSecret" $root))
     | replace "secretName: kindred-scheduler-tls" (printf "secretName: %s" (include "kindred.schedulerTlsSecret" $root))
+    | replace "mountPath: /etc/kindred-tls" (printf "mountPath: %s" ((include "kindred.settings" $root | fromYaml).tlsDirectory | default "/etc/kindred-tls"))
     | replace "secretName: kindred-ca" (printf "secretName: %s-ca" $name)
     | replace "secretName: kindred-admin" (printf "secretName: %s-admin" $name)
     | replace "kindred.kindred.svc" (include "kindred.host" $root)
