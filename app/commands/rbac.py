@@ -36,6 +36,8 @@ _DECIDING: Final = (
     "bind",
     "leader_election",
     "decide",
+    "decide_claims_scheduler",
+    "decide_groups_scheduler",
     "usage_source",
     "admin",
     "usage_prometheus_url",

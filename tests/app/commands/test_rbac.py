@@ -168,3 +168,12 @@ def test_the_table_has_a_line_for_each_rule() -> None:
     assert lines[0].split() == ["ClusterRole", "nodes", "list", "watch"]
     assert lines[-2].split() == ["Role", "coordination.k8s.io", "leases", "kindred", "get", "update"]
     assert lines[-1].split() == ["Role", "pods/status", "patch"]
+
+
+@pytest.mark.parametrize("key", ["decideClaimsScheduler", "decideGroupsScheduler"])
+def test_a_scheduler_whose_pods_have_devices_is_a_flag_and_in_the_head(key: str) -> None:
+    flag = {"decideClaimsScheduler": "--decide-claims-scheduler", "decideGroupsScheduler": "--decide-groups-scheduler"}
+    arguments = ["rbac", "--profile", "full", "--decide", "any-node", flag[key], "volumes"]
+    head, _, roles = CliRunner().invoke(main, arguments).output.partition("apiVersion")
+    assert f"{key} volumes" in " ".join(head.replace("#", "").split())
+    assert "resources: [resourceclaims]" in roles
