@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from app.explain.made_objects import of_namespace
+from app.explain.made_objects import of_namespace, owned_by
 from app.explain.stored_pod import Json, Notes, Objects, absent, elements, member, rendered
 from app.objects.decode import under
 from app.objects.decode_claims import decode_resource_claim
@@ -50,11 +50,8 @@ def _of_file(pod: Json, companions: Sequence[Json]) -> Iterator[tuple[str, Json]
 
 
 def _of_templates(pod: Json, objects: Objects, notes: Notes) -> Iterator[tuple[str, Json]]:
-    """Yield the claims that the pod would own. Without a uid, its full name identifies it, as for the decoder."""
-    metadata, spec = member(pod, "metadata"), member(pod, "spec")
-    name, namespace = metadata.get("name") or metadata.get("generateName") or "", metadata.get("namespace") or "default"
-    owner = {"kind": "Pod", "name": name, "uid": f"{namespace}/{name}", "controller": True}
-    at_hand = objects(_TEMPLATE)
+    """Yield the claims that the pod would own."""
+    spec, at_hand = member(pod, "spec"), objects(_TEMPLATE)
     templates = {str(_name_of(each)): each for each in of_namespace(pod, at_hand, _TEMPLATE)}
     statuses, known = [], []
     for each in elements(spec, "resourceClaims"):
@@ -67,10 +64,9 @@ def _of_templates(pod: Json, objects: Objects, notes: Notes) -> Iterator[tuple[s
         known.append(each)
         if template is None:
             continue
-        made = f"{name}-{each.get('name') or ''}"
-        statuses.append({"name": each.get("name"), "resourceClaimName": made})
+        own = owned_by(pod, each)
+        statuses.append({"name": each.get("name"), "resourceClaimName": own["name"]})
         of_claim = _defaulted(template, member(template, "spec", "spec"))
-        own = {"name": made, "namespace": namespace, "ownerReferences": [owner]}
         yield f"{_TEMPLATE} {rendered(of_template)}.spec", {"metadata": own, "spec": of_claim}
     if statuses:
         pod["status"] = {**member(pod, "status"), "resourceClaimStatuses": statuses}

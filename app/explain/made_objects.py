@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.explain.stored_pod import Json, Notes, Objects, elements, is_stored, member, refuse_outside, rendered
-from app.explain.templates import AtHand
+from app.explain.templates import AtHand, namespace_of
 from app.objects.decode import under
 from app.objects.decode_storage import decode_persistent_volume_claim
 from app.objects.resources import RESOURCES
@@ -136,9 +136,8 @@ def _wants_default(claim: Json) -> bool:
 
 def _limits(pod: Json, objects: Objects) -> Iterator[tuple[str, Json]]:
     """Yield the bounds of a claim's storage in the pod's namespace, each with the name of its LimitRange."""
-    namespace = member(pod, "metadata").get("namespace") or "default"
     for each in objects("LimitRange"):
-        if (member(each, "metadata").get("namespace") or "default") == namespace:
+        if namespace_of(each) == namespace_of(pod):
             for item in elements(member(each, "spec"), "limits"):
                 if item.get("type") == "PersistentVolumeClaim":
                     bounds = {bound: member(item, bound).get("storage") for bound in ("min", "max")}
@@ -227,17 +226,22 @@ def _of_templates(pod: Json, templates: Sequence[Json]) -> Iterator[tuple[str, J
 
 
 def _of_volumes(pod: Json) -> Iterator[tuple[str, Json]]:
-    """Yield the claims that the pod would own. Without a uid, its full name identifies it, as for the decoder."""
-    metadata, name = member(pod, "metadata"), _name(pod)
-    namespace = metadata.get("namespace") or "default"
-    owner = {"kind": "Pod", "name": name, "uid": f"{namespace}/{name}", "controller": True}
     for place, volume in enumerate(elements(member(pod, "spec"), "volumes")):
         template = member(volume, "ephemeral", "volumeClaimTemplate")
         if template:
-            own = {"name": f"{name}-{volume.get('name') or ''}", "namespace": namespace, "ownerReferences": [owner]}
-            own["annotations"] = member(template, "metadata").get("annotations")
+            own = {**owned_by(pod, volume), "annotations": member(template, "metadata").get("annotations")}
             field = f"spec.volumes[{place}].ephemeral.volumeClaimTemplate"
             yield field, {"metadata": own, "spec": member(template, "spec")}
+
+
+def owned_by(pod: Json, named: Json) -> Json:
+    """Return the metadata of the claim that the pod would own for one of its own names.
+
+    Without a uid, the pod's full name identifies it, as for the decoder.
+    """
+    name, namespace = _name(pod), namespace_of(pod)
+    owner = {"kind": "Pod", "name": name, "uid": f"{namespace}/{name}", "controller": True}
+    return {"name": f"{name}-{named.get('name') or ''}", "namespace": namespace, "ownerReferences": [owner]}
 
 
 def _name(of: Mapping[str, Any]) -> str:
@@ -257,9 +261,8 @@ def _of_file(pod: Json, companions: Sequence[Json]) -> Iterator[tuple[str, Json]
 
 def of_namespace(pod: Json, objects: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a kind in the pod's namespace. What another one has is not to be learnt by a manifest."""
-    namespace = member(pod, "metadata").get("namespace") or "default"
     for each in objects:
-        if each.get("kind") == kind and (member(each, "metadata").get("namespace") or "default") == namespace:
+        if each.get("kind") == kind and namespace_of(each) == namespace_of(pod):
             yield each
 
 

@@ -112,16 +112,20 @@ class _Owner(NamedTuple):
         """Return the newest object that this one has made of an equal template, if it is at hand."""
         equal: list[Mapping[str, Any]] = []
         for each in self.at_hand.objects(kind):
-            metadata = member(each, "metadata")
             found = member(each, *(("data",) if kind == "ControllerRevision" else ()), "spec", "template")
-            if (metadata.get("namespace") or "default") == self.namespace and alike(template, found):
-                owners = elements(metadata, "ownerReferences")
+            if namespace_of(each) == self.namespace and alike(template, found):
+                owners = elements(member(each, "metadata"), "ownerReferences")
                 if any((owner.get("kind"), owner.get("name")) == (self.kind, self.name) for owner in owners):
                     equal.append(each)
-        return max(equal, key=_revision_of, default=None)
+        return max(equal, key=revision_of, default=None)
 
 
-def _revision_of(made: Mapping[str, Any]) -> int:
+def namespace_of(manifest: object) -> str:
+    """Return the namespace of an object, which without one gets into the default one."""
+    return str(member(manifest, "metadata").get("namespace") or "default")
+
+
+def revision_of(made: Mapping[str, Any]) -> int:
     """Return the number of a ReplicaSet (pkg/controller/deployment/util, SetNewReplicaSetAnnotations) or revision."""
     number = str(made.get("revision") or member(made, "metadata", "annotations").get(_REVISION) or "")
     return int(number) if number.isdecimal() and len(number) < _DIGITS else 0
@@ -146,8 +150,7 @@ def made_pod(manifest: Json, at_hand: AtHand, notes: Notes, again: Pod | None = 
         others = ", ".join(path for path, _ in templates[1:_MAX_LISTED])
         notes.done.append(f"the template {path}; this {rendered(kind)} has others, too: {others}")
     name = str(metadata.get("name") or metadata.get("generateName") or kind.lower())
-    namespace = str(metadata.get("namespace") or "default")
-    owner = _Owner(kind, name, namespace, str(metadata.get("uid") or ""), manifest, notes, at_hand, again)
+    owner = _Owner(kind, name, namespace_of(manifest), str(metadata.get("uid") or ""), manifest, notes, at_hand, again)
     pod = _of_template(template, owner)
     if kind == "DaemonSet" and _is_known(manifest):
         return Made(pod, path, _of_daemon_set(pod, template, owner))

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from app.explain.explain_request import Manifest, decode_manifest
 from app.explain.stored_pod import Json, Notes, Objects, elements, member, read_json
-from app.explain.templates import AtHand, made_pod
+from app.explain.templates import AtHand, made_pod, revision_of
 from app.objects.decode import DecodeError
 from app.objects.decode_pod import decode_pod
 from app.simulation.owner_rules import current_revision, of_template, stands_still, why_no_more
@@ -32,7 +32,6 @@ from core.objects.pod import Pod, PodClaim
 from core.simulation.facts import STATEFUL, Again, BudgetFacts, PodFacts, copied
 from core.simulation.moves import owner_text
 
-_REVISION: Final = "deployment.kubernetes.io/revision"
 _REVISIONS: Final = ("ReplicaSet", "ControllerRevision")
 _JOB: Final = "Job"
 OF_GROUP: Final = "placed one by one, though all or none of its group's members get places"
@@ -251,7 +250,7 @@ class ClusterFacts:
 
     def _newest(self, deployment: str) -> Json | None:
         """Return the newest ReplicaSet of a Deployment, NAMESPACE/NAME."""
-        return max(self._raw.owned("ReplicaSet", "Deployment", deployment), key=_revision_of, default=None)
+        return max(self._raw.owned("ReplicaSet", "Deployment", deployment), key=revision_of, default=None)
 
 
 def _key(pod: Pod) -> _Key:
@@ -267,8 +266,3 @@ def _suits_all(again: Again) -> bool:
     is_of_name = made.controller is None or made.controller.kind == STATEFUL or _INDEX in made.labels
     has_own = any(isinstance(each, PodClaim) and each.ephemeral for each in made.volumes)
     return not (is_of_name or has_own or made.resource_claims)
-
-
-def _revision_of(replica_set: Json) -> int:
-    number = str(member(replica_set, "metadata", "annotations").get(_REVISION) or "")
-    return int(number) if number.isdecimal() and len(number) < len(str(2**63)) else 0

@@ -25,7 +25,6 @@ from app.simulation.responses import (
     DrainResponse,
     LossResponse,
     RemovalResponse,
-    capacity_response,
     drain_response,
     loss_response,
 )
@@ -272,7 +271,8 @@ class CapacityQuestion(Question, frozen=True, kw_only=True):
         of_quotas = cluster.without_quotas if found and not cluster.raw.has(KIND) else ()
         lacks = [*assumed.lacks, *of_quotas, *allowed.lacks]
         assumed = replace(assumed, uncertainties=[*assumed.uncertainties, *unknown], lacks=lacks)
-        return capacity_response([each.of for each in found], self.replicas, counts, assumed)
+        enough = counts.least >= (self.replicas or 1) if found else not counts.pending_unplaced
+        return CapacityResponse([each.of for each in found], self.replicas, enough, counts, assumed)
 
     def _shared(self, found: Sequence[Replica]) -> list[Replica]:
         shares = self.mix or [1] * len(found)

@@ -11,7 +11,7 @@ from app.explain.explain_request import Manifest, decode_manifest
 from app.explain.made_objects import made_early
 from app.explain.pod_names import PodQuery, pod_query
 from app.explain.stored_pod import Json, elements, member, read_json
-from app.explain.templates import AtHand, pod_templates
+from app.explain.templates import AtHand, namespace_of, pod_templates
 from app.explain.workloads import one_workload, split
 from app.simulation.chosen_nodes import QuestionError
 from app.simulation.comes_again import ClusterFacts
@@ -72,7 +72,7 @@ class Replicas:
         if len(stored) == 1:
             return self.of_manifest(msgspec.json.encode(stored[0]))
         found = {(pod.namespace, owner_text(pod) if query.kind else pod.name): pod for pod in self._pods(query)}
-        namespaces = {each for each, _ in found} | {_namespace_of(each) for each in stored}
+        namespaces = {each for each, _ in found} | {namespace_of(each) for each in stored}
         if not namespaces:
             raise QuestionError("of", _NO_POD, text)
         if len(namespaces) > 1:
@@ -143,11 +143,7 @@ class Replicas:
 def namespaces_of(manifest: msgspec.Raw) -> Iterator[str]:
     """Yield the namespaces of the workload of a manifest and of objects beside it. Raises DecodeError."""
     workload, companions = split(one_workload([bytes(manifest)]))
-    yield _namespace_of(workload)
+    yield namespace_of(workload)
     for each in companions:
         if member(each, "metadata").get("namespace"):  # others have none, or are not of the workload
-            yield _namespace_of(each)
-
-
-def _namespace_of(stored: Json) -> str:
-    return str(member(stored, "metadata").get("namespace") or "default")
+            yield namespace_of(each)

@@ -38,14 +38,6 @@ class CapacityResponse(msgspec.Struct, frozen=True):
         return self.capacity.pending_placed + len(self.capacity.pending_unplaced) + self.assumed.left_out
 
 
-def capacity_response(
-    of: Sequence[str], requested: int | None, found: Capacity, assumed: Assumptions
-) -> CapacityResponse:
-    """Return the response."""
-    enough = found.least >= (1 if requested is None else requested) if of else not found.pending_unplaced
-    return CapacityResponse(of, requested, enough, found, assumed)
-
-
 _MESSAGES: Final[Mapping[str, str]] = {
     IGNORE_DAEMON_SETS: f"cannot delete DaemonSet-managed Pods (use {IGNORE_DAEMON_SETS} to ignore)",
     DELETE_LOCAL_DATA: f"cannot delete Pods with local storage (use {DELETE_LOCAL_DATA} to override)",

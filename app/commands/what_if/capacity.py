@@ -10,9 +10,8 @@ import msgspec
 from app.commands.manifests import one_manifest, read_manifests
 from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, labelled, paragraphs, styled, wrapped
-from app.commands.what_if.assumed_text import assumed_text
-from app.commands.what_if.moves_text import chance_text, rejected_text
 from app.commands.what_if.response import QUESTION_OPTIONS, QuestionOptions, printed_response, question_of
+from app.commands.what_if.shared_text import assumed_text, chance_text, rejected_text
 from app.commands.what_if.source import clear_question_errors, question_settings
 from app.simulation.chosen_nodes import QuestionError
 from app.simulation.questions import MAX_ADDED, CapacityQuestion

@@ -8,9 +8,8 @@ import click
 
 from app.commands.options import EXIT_NO, EXIT_OK, with_options
 from app.commands.output import Line, paragraphs, styled, table, wrapped
-from app.commands.what_if.assumed_text import assumed_text
-from app.commands.what_if.moves_text import without_place_text
 from app.commands.what_if.response import OPTIONS_OF_MOVES, QuestionOptions, printed_response, question_of
+from app.commands.what_if.shared_text import assumed_text, without_place_text
 from app.commands.what_if.source import question_settings
 from app.simulation.questions import LossQuestion
 from app.simulation.responses import DomainResponse, LossResponse

@@ -34,8 +34,9 @@ FAULTS: Final = (
     Fault(
         id="claim-of-a-template-without-its-pod",
         breaks="A claim that is made of a template is not the pod's, so the pod cannot use it.",
-        old='owner = {"kind": "Pod", "name": name, "uid": f"{namespace}/{name}", "controller": True}\n    at_hand',
-        new='owner = {"kind": "Pod", "name": name, "uid": "", "controller": True}\n    at_hand',
+        old='owner = {"kind": "Pod", "name": name, "uid": f"{namespace}/{name}", "controller": True}',
+        new='owner = {"kind": "Pod", "name": name, "uid": "", "controller": True}',
+        tests=("test_made_claims.py",),
     ),
     Fault(
         id="request-of-a-manifest-without-a-count",
@@ -151,8 +152,8 @@ FAULTS: Final = (
     Fault(
         id="every-template-is-the-present-revision",
         breaks="The pod of a changed Deployment or DaemonSet gets the hash of a revision that exists.",
-        old='            if (metadata.get("namespace") or "default") == self.namespace and alike(template, found):',
-        new='            if (metadata.get("namespace") or "default") == self.namespace:',
+        old="            if namespace_of(each) == self.namespace and alike(template, found):",
+        new="            if namespace_of(each) == self.namespace:",
         tests=("test_stored_pod.py", "test_deployments.py"),
     ),
     Fault(

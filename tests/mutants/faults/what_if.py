@@ -42,8 +42,8 @@ FAULTS: Final = (
     Fault(
         id="comes-again-of-the-oldest-revision",
         breaks="In a rollout, the pod that comes again is of an old ReplicaSet.",
-        old='"Deployment", deployment), key=_revision_of',
-        new='"Deployment", deployment), key=lambda each: -_revision_of(each)',
+        old='"Deployment", deployment), key=revision_of',
+        new='"Deployment", deployment), key=lambda each: -revision_of(each)',
     ),
     Fault(
         id="replica-comes-again-under-another-name",
@@ -156,8 +156,8 @@ FAULTS: Final = (
     Fault(
         id="enough-in-the-best-order",
         breaks="As many fit as are asked for, though in some orders fewer do.",
-        old="    enough = found.least >= (1 if requested is None else requested) if of else not found.pending_unplaced",
-        new="    enough = found.most >= (1 if requested is None else requested) if of else not found.pending_unplaced",
+        old="        enough = counts.least >= (self.replicas or 1) if found else not counts.pending_unplaced",
+        new="        enough = counts.most >= (self.replicas or 1) if found else not counts.pending_unplaced",
         tests=("what_if/test_capacity.py",),
     ),
     Fault(
@@ -215,8 +215,8 @@ FAULTS: Final = (
     Fault(
         id="namespace-of-the-list",
         breaks="A caller asks about a pod in any namespace, inside of a list in a namespace of their own.",
-        old="    yield _namespace_of(workload)\n",
-        new="    yield _namespace_of(read_json(bytes(manifest)))\n",
+        old="    yield namespace_of(workload)\n",
+        new="    yield namespace_of(read_json(bytes(manifest)))\n",
         tests=("test_what_if_routes.py",),
     ),
     Fault(

@@ -1,14 +1,16 @@
-"""The text of pods that leave their nodes: where they would go, and why not."""
+"""The parts that several responses have: pods that leave their nodes, where they go or why not, and what is assumed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.commands.output import Line, wrapped
+from app.commands.output import Line, styled, wrapped
+from app.simulation.assumptions import Assumptions
 from core.explaining.words import counted, listed
 from core.simulation.moves import Move, Rejected
 from core.simulation.orders import Chance
 from core.simulation.placing import Fate
 
 _MAX_NAMES = 2
+_MAX_OWNERS = 3
 _MAX_REASONS = 3
 _MAX_GROUPS = 5
 _FATES = {
@@ -68,3 +70,22 @@ def places_text(nodes: Mapping[str, int]) -> str:
     names = [*nodes]
     more = f" or {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     return f"{' or '.join(names[:_MAX_NAMES])}{more}"
+
+
+def assumed_text(assumed: Assumptions, *, wide: bool) -> Iterator[Line]:
+    """Yield what is assumed, and what is not known."""
+    orders = counted(assumed.orders, "order")
+    nodes = f"{assumed.percentage_of_nodes_to_score}% of the nodes scored"
+    text = f"Assumed: {assumed.kubernetes}; rules of {', '.join(assumed.profiles)}; {nodes}; {orders}"
+    yield from wrapped(f"{text}.")
+    for lack in assumed.lacks:
+        yield from styled(wrapped(f"Not judged: {lack.why}{'. This adds them:' if lack.command else ''}"), "yellow")
+        if lack.command:
+            yield f"  {lack.command}"
+    if assumed.names_hidden:
+        yield from styled(wrapped(f"Left out: {counted(assumed.left_out, 'pod')}: {assumed.names_hidden}."), "yellow")
+    for why in dict.fromkeys(each.why for each in assumed.uncertainties):
+        alike = [each for each in assumed.uncertainties if each.why == why]
+        owners = listed([each.owner for each in alike], None if wide else _MAX_OWNERS)
+        text = f"{counted(sum(each.pods for each in alike), 'pod')} of {owners}: {why}."
+        yield from styled(wrapped(text), "yellow")
