@@ -9,13 +9,11 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, suppress
 from http import HTTPStatus
 from types import SimpleNamespace
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
-
-import msgspec
 
 from app import __version__
 from app.api_server.api_errors import (
@@ -35,40 +33,10 @@ with without_authorities():  # aiohttp makes two contexts that no connection her
     from aiohttp.http_exceptions import ContentLengthError, TransferEncodingError
 
 
-class Impersonation(msgspec.Struct, frozen=True):
-    """A user and groups to impersonate. An empty user means no impersonation."""
-
-    user: str = ""
-    groups: Sequence[str] = ()
-
-    def headers(self) -> tuple[tuple[str, str], ...]:
-        """Return the headers of a request, one for each group. Raises ConfigurationError.
-
-        Source: k8s.io/client-go transport/round_trippers.go (impersonatingRoundTripper).
-        """
-        if not self.user:
-            if self.groups:
-                raise ConfigurationError("--as-group: needs --as, the user to be impersonated with these groups")
-            return ()
-        for option, value in (("--as", self.user), *(("--as-group", group) for group in self.groups)):
-            if not value or not value.isascii() or not value.isprintable():
-                raise ConfigurationError(f"{option}: {value!r} cannot be the value of a header")
-        return (("Impersonate-User", self.user), *(("Impersonate-Group", group) for group in self.groups))
-
-
-NOBODY_ELSE: Final = Impersonation()
-
-
-__all__ = [
-    "ApiClient",
-    "ApiError",
-    "ConnectionFailedError",
-    "ReadTimeoutError",
-    "ResponseTooLargeError",
-    "StatusError",
-]
+__all__ = ["ApiClient", "ApiError", "ConnectionFailedError", "ReadTimeoutError", "ResponseTooLargeError", "StatusError"]
 
 T = TypeVar("T")
+Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 MAX_CONNECTIONS: Final = 128
 """21 watches and their lists, and 64 POSTs at once, with headroom. At the limit, requests wait, so a connection leak
@@ -172,23 +140,35 @@ class _Pool:
             await self.session.close()
 
 
+def impersonating(user: str, groups: Sequence[str] = ()) -> Headers:
+    """Return the headers of requests for a user and groups, none for an empty user. Raises ConfigurationError.
+
+    Source: k8s.io/client-go transport/round_trippers.go (impersonatingRoundTripper).
+    """
+    if not user:
+        if groups:
+            raise ConfigurationError("--as-group: needs --as, the user to be impersonated with these groups")
+        return ()
+    for option, value in (("--as", user), *(("--as-group", group) for group in groups)):
+        if not value or not value.isascii() or not value.isprintable():
+            raise ConfigurationError(f"{option}: {value!r} cannot be the value of a header")
+    return (("Impersonate-User", user), *(("Impersonate-Group", group) for group in groups))
+
+
 class ApiClient:
     """Sends requests to one API server, with credentials that are kept fresh."""
 
     def __init__(
         self,
         credentials: Credentials,
-        impersonation: Impersonation = NOBODY_ELSE,
+        impersonation: Headers = (),
         *,
         connect_timeout: float = 10.0,
         read_timeout: float = 75.0,
     ) -> None:
-        """Limits in seconds: `connect_timeout` with the TLS handshake, `read_timeout` without a received byte.
-
-        Raises ConfigurationError for an impersonation that is not valid in a header.
-        """
+        """Limits in seconds: `connect_timeout` with the TLS handshake, `read_timeout` without a received byte."""
         self._credentials = credentials
-        self._impersonation = impersonation.headers()
+        self._impersonation = impersonation
         self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_timeout, sock_read=read_timeout)
         self._pool: _Pool | None = None  # made by the first request, because it belongs to the event loop
         self._closed = False
@@ -247,15 +227,13 @@ class ApiClient:
         """Delete an object with DeleteOptions, and return the body of the response. Otherwise like `post`."""
         return await self._whole(_Request(path, {}, "DELETE", body))
 
-    @asynccontextmanager
-    async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
+    def stream(self, path: str, params: Mapping[str, str]) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Open a response, and yield its body in decoded chunks of any size, as they arrive.
 
         The block begins after the server has accepted the request. Leaving the block early closes the connection.
         Raises ApiError, also between two chunks, and CredentialsError.
         """
-        async with self._stream(_Request(path, params)) as chunks:
-            yield chunks
+        return self._stream(_Request(path, params))
 
     async def close(self) -> None:
         """Close the connections: unused ones at once, the others when their users leave."""

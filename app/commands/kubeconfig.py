@@ -5,7 +5,7 @@ from typing import Final, TypedDict
 
 import click
 
-from app.api_server.client import ApiClient, Impersonation
+from app.api_server.client import ApiClient, impersonating
 from app.api_server.credentials import Credentials, load_credentials
 
 
@@ -33,4 +33,4 @@ async def credentials_of(options: KubeconfigOptions) -> Credentials:
 
 def client_of(credentials: Credentials, options: KubeconfigOptions) -> ApiClient:
     """Return a client that acts for the user to be impersonated. Raises ConfigurationError."""
-    return ApiClient(credentials, Impersonation(options["impersonated"] or "", options["groups"]))
+    return ApiClient(credentials, impersonating(options["impersonated"] or "", options["groups"]))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app import __version__
-from app.api_server.client import NOBODY_ELSE, ApiClient, ConnectionFailedError, Impersonation, StatusError
+from app.api_server.client import ApiClient, ConnectionFailedError, StatusError, impersonating
 from app.api_server.credentials import load_credentials
 from app.api_server.tls import ConfigurationError
 from tests.app.api_server.api_server import ApiServer, Request, chunk, head, in_turn, response, serving
@@ -273,34 +273,34 @@ def test_what_is_written_is_sent_whole_and_only_a_deletion_may_take_its_time(
 
 
 def test_a_user_and_each_group_have_a_header() -> None:
-    assert Impersonation("jane", ["a", "b"]).headers() == (
+    assert impersonating("jane", ["a", "b"]) == (
         ("Impersonate-User", "jane"),
         ("Impersonate-Group", "a"),
         ("Impersonate-Group", "b"),
     )
-    assert NOBODY_ELSE.headers() == ()
+    assert impersonating("") == ()
 
 
 @pytest.mark.parametrize(
-    ("impersonation", "message"),
+    ("user", "groups", "message"),
     [
-        (Impersonation("", ["a"]), "--as-group: needs --as"),
-        (Impersonation("a\r\nX: y"), "--as: 'a.*' cannot be the value of a header"),
-        (Impersonation("jane", ["ä"]), "--as-group: 'ä' cannot be the value of a header"),
-        (Impersonation("jane", [""]), "--as-group: '' cannot be the value of a header"),
+        ("", ["a"], "--as-group: needs --as"),
+        ("a\r\nX: y", [], "--as: 'a.*' cannot be the value of a header"),
+        ("jane", ["ä"], "--as-group: 'ä' cannot be the value of a header"),
+        ("jane", [""], "--as-group: '' cannot be the value of a header"),
     ],
     ids=["groups-alone", "line-break", "no-ascii", "empty"],
 )
-def test_what_no_header_can_hold_is_refused(impersonation: Impersonation, message: str) -> None:
+def test_what_no_header_can_hold_is_refused(user: str, groups: list[str], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        impersonation.headers()
+        impersonating(user, groups)
 
 
 def test_requests_of_every_kind_say_it(tmp_path: object) -> None:
     async def ask() -> list[str]:
         async with serving(in_turn(response(b"{}"))) as api:
             kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", api.url)  # type: ignore[operator]  # a Path
-            client = ApiClient(load_credentials(kubeconfig, None), Impersonation("jane"))
+            client = ApiClient(load_credentials(kubeconfig, None), impersonating("jane"))
             await client.get("/api/v1/pods", {})
             await client.post("/api/v1/pods", b"{}")
             await client.post_to_proxy("/proxy/explain", {"node": ["a", "b"]}, b"{}", {"Kindred-Token": "t"})
