@@ -48,6 +48,28 @@ class ReadsClaims(Plugin):
         claims = mirror.objects(PersistentVolumeClaim)
         return tuple([claims[name].uid if name in claims else None for name in names])
 
+    def reads(self, mirror: ClusterMirror, pod: Pod, missing: Collection[Kind]) -> Collection[Kind]:
+        """Return the kinds of the objects by which a pod's claims are judged.
+
+        A claim that exists is judged by its volume, or by its class and the volumes that it may take. Where a class
+        makes volumes, a node is refused by the class, and by the capacity if its driver publishes some.
+        """
+        if not any(isinstance(each, PodClaim) for each in pod.volumes):
+            return set()
+        if PersistentVolumeClaim in missing:
+            return {PersistentVolumeClaim, PersistentVolume, StorageClass}
+        kinds: set[Kind] = set()
+        for claim in found_claims(mirror, pod):
+            provisioner = _provisioner(mirror, claim)
+            if not claim.volume:
+                kinds.add(StorageClass)
+            if claim.volume or provisioner in NO_PROVISIONER:
+                kinds.add(PersistentVolume)
+            driver = mirror.objects(CSIDriver).get(provisioner)
+            if not claim.volume and driver is not None and driver.storage_capacity:
+                kinds.add(CSIStorageCapacity)
+        return kinds
+
 
 def ownership_error(pod: Pod, volume: PodClaim, claim: PersistentVolumeClaim) -> str:
     """Return why a claim was not created for an ephemeral volume of the pod, or the empty text if it was.
@@ -90,29 +112,6 @@ def found_claims(mirror: ClusterMirror, pod: Pod) -> Iterator[PersistentVolumeCl
     """Return the claims of a pod that exist, also those of its ephemeral volumes."""
     claims = (find_claim(mirror, pod, each) for each in pod.volumes if isinstance(each, PodClaim))
     return (claim for claim in claims if claim is not None)
-
-
-def kinds_behind_claims(mirror: ClusterMirror, pod: Pod, missing: Collection[Kind]) -> set[Kind]:
-    """Return the kinds of the objects by which a pod's claims are judged.
-
-    A claim that exists is judged by its volume, or by its class and the volumes that it may take. Where a class makes
-    volumes, a node is refused by the class, and by the capacity if its driver publishes some.
-    """
-    if not any(isinstance(each, PodClaim) for each in pod.volumes):
-        return set()
-    if PersistentVolumeClaim in missing:
-        return {PersistentVolumeClaim, PersistentVolume, StorageClass}
-    kinds: set[Kind] = set()
-    for claim in found_claims(mirror, pod):
-        provisioner = _provisioner(mirror, claim)
-        if not claim.volume:
-            kinds.add(StorageClass)
-        if claim.volume or provisioner in NO_PROVISIONER:
-            kinds.add(PersistentVolume)
-        driver = mirror.objects(CSIDriver).get(provisioner)
-        if not claim.volume and driver is not None and driver.storage_capacity:
-            kinds.add(CSIStorageCapacity)
-    return kinds
 
 
 def _provisioner(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> str:

@@ -12,12 +12,11 @@ from typing import Final, TypeAlias, TypeGuard, TypeVar
 import msgspec
 import numpy as np
 
-from core.events import Kind
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.obstacles import Candidates, Gone, Obstacles, pods_of
 from core.explaining.pod_names import name_of
-from core.framework.claims import ReadsClaims, find_claim, kinds_behind_claims, named_claims, not_found
+from core.framework.claims import ReadsClaims, find_claim, named_claims, not_found
 from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Scope, differs
 from core.mirror.changes import PodChange
@@ -289,10 +288,6 @@ class VolumeRestrictions(ReadsClaims, Explained, FilterPlugin[Restrictions]):
     def filter_versions(self, state: Restrictions) -> Versions:
         """Return whether a claim of the pod is in use. Disks need no version, because rules for nodes cover them."""
         return (state.exclusive_claim_in_use,)
-
-    def reads(self, mirror: ClusterMirror, pod: Pod, missing: Collection[Kind]) -> Collection[Kind]:
-        """Return the kinds of the objects by which the pod's claims are judged."""
-        return kinds_behind_claims(mirror, pod, missing)
 
 
 def _names_claims(pod: Pod) -> bool:

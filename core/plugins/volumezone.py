@@ -4,16 +4,14 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone
 it NoVolumeZoneConflict.
 """
 
-from collections.abc import Collection
 from typing import Final, TypeAlias
 
 import msgspec
 
-from core.events import Kind
 from core.explaining.bound_claims import Judge, Reach, elsewhere_in_cluster, elsewhere_on_node
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured
-from core.framework.claims import ReadsClaims, find_claim, kinds_behind_claims, named_claims, not_found
+from core.framework.claims import ReadsClaims, find_claim, named_claims, not_found
 from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
 from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
 from core.mirror.cluster import ClusterMirror
@@ -152,10 +150,6 @@ class VolumeZone(ReadsClaims, Explained, FilterPlugin[ZoneConstraints]):
     def filter(self, state: ZoneConstraints, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch, once for all nodes with the same labels."""
         return Verdicts(state.nodes.judged(batch, state.code), _STATUSES)
-
-    def reads(self, mirror: ClusterMirror, pod: Pod, missing: Collection[Kind]) -> Collection[Kind]:
-        """Return the kinds of the objects by which the pod's claims are judged."""
-        return kinds_behind_claims(mirror, pod, missing)
 
 
 def _failure_of_unbound(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> Status | None:

@@ -1,6 +1,6 @@
 """What VolumeBinding adds to explanations: claims bound elsewhere, and what keeps others from a volume."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -12,7 +12,7 @@ from core.explaining.bound_claims import Judge, Reach, elsewhere_in_cluster, els
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured
 from core.explaining.node_labels import selector_text
-from core.framework.claims import find_claim, kinds_behind_claims, makes_volume, named_claims
+from core.framework.claims import find_claim, makes_volume, named_claims
 from core.framework.node_matcher import keys_of_terms
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -74,10 +74,6 @@ class ExplainedBinding(Explained):
             "claims": lambda decision, _: claims_without_volume(decision),
         },
     )
-
-    def reads(self, mirror: ClusterMirror, pod: Pod, missing: Collection[Kind]) -> Collection[Kind]:
-        """Return the kinds of the objects by which the pod's claims are judged."""
-        return kinds_behind_claims(mirror, pod, missing)
 
     def reads_in_part(self, mirror: ClusterMirror, pod: Pod) -> Mapping[Kind, str]:
         """Return the drivers, without which it is unknown whether there is capacity for a new volume."""

@@ -194,8 +194,8 @@ FAULTS: Final = (
     Fault(
         id="unknown-default-class-is-none",
         breaks="A claim whose default class is unknown is judged as if it had no class.",
-        old="        if not claim.volume:\n            kinds.add(StorageClass)",
-        new="        if claim.storage_class and not claim.volume:\n            kinds.add(StorageClass)",
+        old="            if not claim.volume:\n                kinds.add(StorageClass)",
+        new="            if claim.storage_class and not claim.volume:\n                kinds.add(StorageClass)",
         tests=("test_manifests_of_people.py",),
     ),
     Fault(
