@@ -4,46 +4,29 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from core.objects import kinds, volumes
 from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.groups import PodGroup, SchedulingGroup
-from core.objects.kinds import (
-    DeviceClass,
-    Namespace,
-    PodDisruptionBudget,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
 from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
-from core.objects.volumes import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
 
 Object: TypeAlias = (
     Node
     | Pod
-    | Namespace
-    | PersistentVolume
-    | PersistentVolumeClaim
-    | StorageClass
-    | CSINode
-    | CSIDriver
-    | CSIStorageCapacity
-    | VolumeAttachment
-    | Service
-    | PodDisruptionBudget
-    | ReplicaSet
-    | StatefulSet
-    | ReplicationController
-    | DeviceClass
+    | kinds.Namespace
+    | volumes.PersistentVolume
+    | volumes.PersistentVolumeClaim
+    | volumes.StorageClass
+    | volumes.CSINode
+    | volumes.CSIDriver
+    | volumes.CSIStorageCapacity
+    | volumes.VolumeAttachment
+    | kinds.Service
+    | kinds.PodDisruptionBudget
+    | kinds.ReplicaSet
+    | kinds.StatefulSet
+    | kinds.ReplicationController
+    | kinds.DeviceClass
     | ResourceSlice
     | ResourceClaim
     | DeviceTaintRule

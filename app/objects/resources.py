@@ -8,52 +8,18 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from app.objects import decode_node, decode_storage
 from app.objects.decode import DecodeError, Wire, decoding
 from app.objects.decode_claims import decode_resource_claim
 from app.objects.decode_devices import decode_device_class, decode_device_taint_rule, decode_resource_slice
 from app.objects.decode_groups import decode_pod_group, decode_scheduling_group
-from app.objects.decode_node import (
-    decode_namespace,
-    decode_node,
-    decode_pod_disruption_budget,
-    decode_replica_set,
-    decode_replication_controller,
-    decode_service,
-    decode_stateful_set,
-)
 from app.objects.decode_pod import WirePod, decode_pod
-from app.objects.decode_storage import (
-    decode_csi_driver,
-    decode_csi_node,
-    decode_csi_storage_capacity,
-    decode_persistent_volume,
-    decode_persistent_volume_claim,
-    decode_storage_class,
-    decode_volume_attachment,
-)
 from core.events import Kind, Object
+from core.objects import kinds, volumes
 from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.groups import PodGroup, SchedulingGroup
-from core.objects.kinds import (
-    DeviceClass,
-    Namespace,
-    PodDisruptionBudget,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.volumes import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
 
 Decoder: TypeAlias = Callable[[bytes | msgspec.Raw], Object]
 
@@ -149,23 +115,25 @@ def list_rule(group: str, plurals: Sequence[str]) -> str:
 _STORAGE: Final = "storage.k8s.io"
 _of_devices: Final = partial(Resource, group="resource.k8s.io", optional=True)
 _ALL: Final = (
-    Resource(kind=Node, short="no", decode=decode_node),
+    Resource(kind=Node, short="no", decode=decode_node.decode_node),
     Resource(kind=Pod, short="po", decode=decode_pod, field_selector="status.phase!=Succeeded,status.phase!=Failed"),
-    Resource(kind=Namespace, short="ns", decode=decode_namespace),
-    Resource(kind=PersistentVolume, short="pv", decode=decode_persistent_volume),
-    Resource(kind=PersistentVolumeClaim, short="pvc", decode=decode_persistent_volume_claim),
-    Resource(kind=StorageClass, short="sc", decode=decode_storage_class, group=_STORAGE),
-    Resource(kind=CSINode, decode=decode_csi_node, group=_STORAGE),
-    Resource(kind=CSIDriver, decode=decode_csi_driver, group=_STORAGE),
-    Resource(kind=CSIStorageCapacity, decode=decode_csi_storage_capacity, group=_STORAGE),
-    Resource(kind=VolumeAttachment, decode=decode_volume_attachment, group=_STORAGE),
-    Resource(kind=Service, short="svc", decode=decode_service),
-    Resource(kind=PodDisruptionBudget, short="pdb", decode=decode_pod_disruption_budget, group="policy"),
+    Resource(kind=kinds.Namespace, short="ns", decode=decode_node.decode_namespace),
+    Resource(kind=volumes.PersistentVolume, short="pv", decode=decode_storage.decode_persistent_volume),
+    Resource(kind=volumes.PersistentVolumeClaim, short="pvc", decode=decode_storage.decode_persistent_volume_claim),
+    Resource(kind=volumes.StorageClass, short="sc", decode=decode_storage.decode_storage_class, group=_STORAGE),
+    Resource(kind=volumes.CSINode, decode=decode_storage.decode_csi_node, group=_STORAGE),
+    Resource(kind=volumes.CSIDriver, decode=decode_storage.decode_csi_driver, group=_STORAGE),
+    Resource(kind=volumes.CSIStorageCapacity, decode=decode_storage.decode_csi_storage_capacity, group=_STORAGE),
+    Resource(kind=volumes.VolumeAttachment, decode=decode_storage.decode_volume_attachment, group=_STORAGE),
+    Resource(kind=kinds.Service, short="svc", decode=decode_node.decode_service),
+    Resource(
+        kind=kinds.PodDisruptionBudget, short="pdb", decode=decode_node.decode_pod_disruption_budget, group="policy"
+    ),
     # PartialObjectMetadata would be a fraction of the bytes, but default constraints need `spec.selector`.
-    Resource(kind=ReplicaSet, short="rs", decode=decode_replica_set, group="apps"),
-    Resource(kind=StatefulSet, short="sts", decode=decode_stateful_set, group="apps"),
-    Resource(kind=ReplicationController, short="rc", decode=decode_replication_controller),
-    _of_devices(kind=DeviceClass, decode=decode_device_class),
+    Resource(kind=kinds.ReplicaSet, short="rs", decode=decode_node.decode_replica_set, group="apps"),
+    Resource(kind=kinds.StatefulSet, short="sts", decode=decode_node.decode_stateful_set, group="apps"),
+    Resource(kind=kinds.ReplicationController, short="rc", decode=decode_node.decode_replication_controller),
+    _of_devices(kind=kinds.DeviceClass, decode=decode_device_class),
     _of_devices(kind=ResourceSlice, decode=decode_resource_slice, absence_is_unknown=True),
     _of_devices(kind=ResourceClaim, decode=decode_resource_claim, absence_is_unknown=True),
     _of_devices(kind=DeviceTaintRule, decode=decode_device_taint_rule, absence_is_unknown=True),
@@ -211,7 +179,7 @@ def _printing(names: Iterable[str]) -> str:
 
 
 _IN_EVERY_CLUSTER: Final = [
-    each for each in _ALL if not each.optional or each.kind in {DeviceClass, ResourceSlice, ResourceClaim}
+    each for each in _ALL if not each.optional or each.kind in {kinds.DeviceClass, ResourceSlice, ResourceClaim}
 ]
 """Without the kinds that few servers have, because kubectl then prints nothing at all. 1.37 has DeviceTaintRule."""
 DUMP_COMMAND: Final = _printing((*(each.short or each.plural for each in _IN_EVERY_CLUSTER), *OF_MANIFESTS.values()))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.framework.interface import FilterPlugin, Plugin, ScorePlugin
-from core.plugins import in_tree
+from core.plugins import in_tree, nodeconditions
 from core.plugins.dynamicresources.plugin import DynamicResources
 from core.plugins.dynamicresources.totals import DeviceTotals
 from core.plugins.imagelocality import ImageLocality
@@ -12,12 +12,6 @@ from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.load.load_plugin import LoadVariationRiskBalancing, TargetLoadPacking
 from core.plugins.load.loadaware import LoadAware
 from core.plugins.nodeaffinity.plugin import NodeAffinity
-from core.plugins.nodeconditions import (
-    CheckNodeCondition,
-    CheckNodeDiskPressure,
-    CheckNodeMemoryPressure,
-    CheckNodePIDPressure,
-)
 from core.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
 from core.plugins.nodename import NodeName
 from core.plugins.nodeports import NodePorts
@@ -60,10 +54,10 @@ DEFAULTS: Final[Mapping[str, type[Plugin]]] = {
 """kube-scheduler's default plugins by name, in its order. Kindred lacks those of `in_tree`."""
 _OTHERS: Final[tuple[type[Plugin], ...]] = (
     ServiceAffinity,
-    CheckNodeCondition,
-    CheckNodeMemoryPressure,
-    CheckNodeDiskPressure,
-    CheckNodePIDPressure,
+    nodeconditions.CheckNodeCondition,
+    nodeconditions.CheckNodeMemoryPressure,
+    nodeconditions.CheckNodeDiskPressure,
+    nodeconditions.CheckNodePIDPressure,
     TargetLoadPacking,
     LoadVariationRiskBalancing,
     LoadAware,
