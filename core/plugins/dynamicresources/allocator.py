@@ -267,7 +267,7 @@ class Search:
                 raise AllocationError(f"pool {pool.id[1]} is invalid: {pool.invalid_reason}")
             positions = range(len(pool.devices)) if admin else self._usages[place].free
             for number in range(begin if place == first else 0, len(positions)):
-                left = len(positions) - number + self._left_after(place, admin=admin)
+                left = len(positions) - number + (self._all_after if admin else self._free_after)[place]
                 if index and left < demand.number - index and self._gates.looks_further:
                     return _Code.FAILED  # the first level has looked at all devices, for the errors of selectors
                 where = place, positions[number]
@@ -275,9 +275,6 @@ class Search:
                 if code is not _Code.FAILED:
                     return code
         return _Code.FAILED
-
-    def _left_after(self, place: int, *, admin: bool) -> int:
-        return (self._all_after if admin else self._free_after)[place]
 
     def _with(self, at: _At, demand: _Demand, index: int, where: tuple[int, int], after: tuple[int, int]) -> _Code:
         """Try one device for a request, and all that come after it."""

@@ -53,7 +53,8 @@ class Inventory:
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror
         self._outcomes: OrderedDict[Hashable, Outcomes] = OrderedDict()
-        self._stamp = 1
+        self.now = 1
+        """The time of `changed_at`."""
         self.changed_at: Int64Array = np.ones(mirror.nodes.capacity, np.int64)
         """Slot -> when its pools, or what is allocated of them, last changed."""
         self.revision = 0
@@ -217,9 +218,7 @@ class Inventory:
             if self._slices.is_counted(each) or pool_id in self._slices.counted:
                 self._uncertain.add(pool_id)
             if self._slices.is_shared(each):
-                self._of_node.clear()
-                self._seen_by.clear()
-                self._touch_all()
+                self._forget_what_nodes_see()
                 continue
             slot = self._mirror.nodes.slots.get(each.nodes.node_name)
             for seeing in (*self._seen_by.pop(pool_id, ()), *(() if slot is None else (slot,))):
@@ -232,25 +231,20 @@ class Inventory:
         self._pools.clear()
         self._wholes.clear()
         self._devices.clear()
-        self._alike.clear()
         self._uncertain.update(self._slices.counted)
-        self._of_node.clear()
-        self._seen_by.clear()
-        self._touch_all()
+        self._forget_what_nodes_see()
 
     def _touch(self, slots: Collection[int]) -> None:
         if slots:
-            self._stamp += 1
-            self.changed_at[list(slots)] = self._stamp
+            self.now += 1
+            self.changed_at[list(slots)] = self.now
 
-    def _touch_all(self) -> None:
-        self._stamp += 1
-        self.changed_at[:] = self._stamp
-
-    @property
-    def now(self) -> int:
-        """The time of `changed_at`."""
-        return self._stamp
+    def _forget_what_nodes_see(self) -> None:
+        self._of_node.clear()
+        self._seen_by.clear()
+        self._alike.clear()
+        self.now += 1
+        self.changed_at[:] = self.now
 
     # The pools of a node.
 
@@ -300,10 +294,7 @@ class Inventory:
             changes |= is_odd is not (pool_id in self._odd)
             (self._odd.add if is_odd else self._odd.discard)(pool_id)
         if changes:
-            self._of_node.clear()
-            self._seen_by.clear()
-            self._alike.clear()
-            self._touch_all()
+            self._forget_what_nodes_see()
         return self._odd
 
     def _pool(self, pool_id: PoolID, slices: list[ResourceSlice]) -> Pool | None:
@@ -377,13 +368,10 @@ class Inventory:
         if whole.available is None:
             left = dict(whole.counters)
             for each in (device for devices in whole.devices for device in devices):
-                for counter, amount in each.counters if self._is_allocated(each) else ():
+                for counter, amount in each.counters if self.is_allocated(each.id) else ():
                     left[counter] = left.get(counter, 0) - amount
             whole.available = shared(tuple(left.items()))
         return whole.available
-
-    def _is_allocated(self, each: PoolDevice) -> bool:
-        return self.is_allocated(each.id)
 
     def is_allocated(self, device: DeviceID) -> bool:
         """Return whether a claim has the device, alone or with others."""
@@ -398,7 +386,7 @@ class Inventory:
 
     def groups(self, slots: IntpArray, aspects: Sequence[Aspect]) -> Mapping[Hashable | None, Sequence[int]]:
         """Return the nodes with each key, by their positions in `slots`. Those to which no other is alike have None."""
-        return self._numbers.groups(slots, aspects, self.changed_at, self._stamp)
+        return self._numbers.groups(slots, aspects, self.changed_at, self.now)
 
     def _number(self, aspect: Aspect, slot: int) -> int:
         try:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
+import msgspec
+
 from core.objects.devices import Attribute, CounterUse, Device, DeviceID, NodeChoice, ResourceSlice
 from core.objects.node import Node
 from core.objects.pod import Taint
@@ -57,12 +59,11 @@ def shared(content: Shareable) -> Shareable:
 class PoolDevice:
     """A device of a pool. `nodes` is None if every node of the pool can use it."""
 
-    __slots__ = ("content", "counters", "device", "id", "is_plain", "nodes", "slice", "taints")
+    __slots__ = ("content", "counters", "device", "id", "is_plain", "nodes", "taints")
 
     def __init__(self, device: Device, of_slice: ResourceSlice, taints: tuple[Taint, ...]) -> None:
         self.id = DeviceID(of_slice.driver, of_slice.pool, device.name)
         self.device = device
-        self.slice = of_slice
         self.nodes = device.nodes if of_slice.per_device else None
         self.taints = taints
         self.counters: CounterAmounts = _amounts(device.consumes)
@@ -130,42 +131,27 @@ class Whole:
         return ""
 
 
-class Pool:
+class Pool(msgspec.Struct, eq=False):
     """A pool as one node sees it, or several nodes that see the same slices of it."""
 
-    __slots__ = (
-        "binds_late",
-        "devices",
-        "id",
-        "invalid_reason",
-        "is_incomplete",
-        "is_local",
-        "is_plain",
-        "numbers",
-        "usage",
-        "usage_id",
-        "whole",
-    )
-
-    def __init__(self, pool_id: PoolID, *, is_incomplete: bool = False, invalid_reason: str = "") -> None:
-        self.id = pool_id
-        self.is_incomplete = is_incomplete
-        self.invalid_reason = invalid_reason
-        """Empty for a valid pool."""
-        self.devices: list[PoolDevice] = []
-        """In the order in which they are tried. Empty unless the pool can be used."""
-        self.whole: Whole | None = None
-        """All slices of its generation, for the counters that devices of other nodes consume."""
-        self.binds_late = False
-        self.is_local = False
-        """Whether some of its devices are for some nodes only."""
-        self.usage: Usage | None = None
-        """None: to be read again."""
-        self.usage_id = 0
-        self.numbers: dict[Hashable, int] = {}
-        """What decides about claims -> a number for it, until the usage changes."""
-        self.is_plain = True
-        """Whether all attributes of its devices can be read."""
+    id: PoolID
+    is_incomplete: bool = False
+    invalid_reason: str = ""
+    """Empty for a valid pool."""
+    devices: list[PoolDevice] = []
+    """In the order in which they are tried. Empty unless the pool can be used."""
+    whole: Whole | None = None
+    """All slices of its generation, for the counters that devices of other nodes consume."""
+    binds_late: bool = False
+    is_local: bool = False
+    """Whether some of its devices are for some nodes only."""
+    usage: Usage | None = None
+    """None: to be read again."""
+    usage_id: int = 0
+    numbers: dict[Hashable, int] = {}
+    """What decides about claims -> a number for it, until the usage changes."""
+    is_plain: bool = True
+    """Whether all attributes of its devices can be read."""
 
     def __str__(self) -> str:
         """DRIVER/POOL."""

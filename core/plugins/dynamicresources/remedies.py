@@ -35,19 +35,15 @@ _MAX_DEVICES: Final = 1024
 """How many devices are looked at, at equal distances, for the classes that they are of."""
 
 
-def _survey(obstacles: Obstacles) -> Survey | None:
-    return survey_of(obstacles.decision)
-
-
 def _nearest(obstacles: Obstacles) -> Sequence[int]:
     """Return the nearest of the nodes that only devices keep the pod from."""
-    survey, positions = obstacles.once(_survey), obstacles.only({NAME})
+    survey, positions = survey_of(obstacles.decision), obstacles.only({NAME})
     return () if survey is None else nearest(survey, positions)[:NEAREST]
 
 
 def _found_on(obstacles: Obstacles, position: int) -> Sequence[tuple[ResourceClaim, Found]]:
     """Return the devices of a node for the requests of claims that can be made again."""
-    survey, claims = obstacles.once(_survey), obstacles.decision.mirror.objects(ResourceClaim)
+    survey, claims = survey_of(obstacles.decision), obstacles.decision.mirror.objects(ResourceClaim)
     found = () if survey is None else survey.on(position)
     return [(claims[each.claim], each) for each in found if each.claim in claims]
 
@@ -84,7 +80,7 @@ def _lower_counts(obstacles: Obstacles) -> Iterator[Proposal]:
 
 def _lower_capacities(obstacles: Obstacles) -> Iterator[Proposal]:
     """Propose to ask for the most of each capacity that a device of the nearest nodes has left."""
-    survey = obstacles.once(_survey)
+    survey = survey_of(obstacles.decision)
     if survey is None:
         return
     for position in _nearest(obstacles):
@@ -123,7 +119,7 @@ def _tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
 
 def _change_classes(obstacles: Obstacles) -> Iterator[Proposal]:
     """Propose a class whose name is probably meant, or another class for devices of the same driver."""
-    classes, survey = obstacles.decision.mirror.objects(DeviceClass), obstacles.once(_survey)
+    classes, survey = obstacles.decision.mirror.objects(DeviceClass), survey_of(obstacles.decision)
     drivers = {} if survey is None or len(classes) < 2 else _drivers(survey)  # noqa: PLR2004  # there is another class
     for claim in _claims(obstacles):
         for name, request in [each for of_claim in claim.requests for each in named(of_claim)]:
@@ -171,7 +167,7 @@ def _attribute(constraint: Constraint) -> str:
 
 def holding(obstacles: Obstacles, position: int) -> Candidates:
     """Return the pods that alone use a claim with a device of a node, or with counters, that the pod could use."""
-    survey = obstacles.once(_survey)
+    survey = survey_of(obstacles.decision)
     if survey is None:
         return {}
     devices = {each.id for found in survey.on(position) for each in _in_the_way(survey, position, found)}
@@ -205,7 +201,7 @@ def copies(decision: Decision) -> IntpArray | None:
 
 def shortage(obstacles: Obstacles, positions: IntpArray) -> Int64Array | None:
     """Return how much the pod lacks on each node."""
-    survey = obstacles.once(_survey)
+    survey = survey_of(obstacles.decision)
     return None if survey is None else np.array([survey.missing(each) for each in positions.tolist()], np.int64)
 
 

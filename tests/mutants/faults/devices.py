@@ -143,8 +143,8 @@ FAULTS: Final = (
     Fault(
         id="counters-of-devices-in-use-free",
         breaks="A device in use consumes no counters.",
-        old="                for counter, amount in each.counters if self._is_allocated(each) else ():",
-        new="                for counter, amount in () if self._is_allocated(each) else each.counters:",
+        old="                for counter, amount in each.counters if self.is_allocated(each.id) else ():",
+        new="                for counter, amount in () if self.is_allocated(each.id) else each.counters:",
         tests=_ALLOCATOR,
     ),
     Fault(
