@@ -6,6 +6,7 @@ getVolumeLimits, getNodeVolumeAttachmentInfo) and utils.go (isCSIMigrationOn).
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from enum import IntEnum
 from typing import Final, TypeAlias, TypeVar
 
@@ -340,18 +341,9 @@ class VolumesInUse:
 
     def _hold(self, slot: int, now: NodeVolumes) -> None:
         before = self._in_columns.pop(slot, _NOTHING)
-        for key in before.looked_up - now.looked_up:
-            _discard(self._readers, key, slot)
-        for key in now.looked_up - before.looked_up:
-            self._readers[key].add(slot)
-        for volume in before.in_use.keys() - now.in_use.keys():
-            _discard(self.users, volume, slot)
-        for volume in now.in_use.keys() - before.in_use.keys():
-            self.users[volume].add(slot)
-        for driver in before.drivers - now.drivers:
-            _discard(self.having, driver, slot)
-        for driver in now.drivers - before.drivers:
-            self.having[driver].add(slot)
+        _move(self._readers, slot, before.looked_up, now.looked_up)
+        _move(self.users, slot, before.in_use.keys(), now.in_use.keys())
+        _move(self.having, slot, before.drivers, now.drivers)
         self._write(self.limits, slot, before.limits, now.limits, NO_LIMIT)
         self._write(self.attached, slot, before.attached, now.attached, 0)
         self.migration[slot] = now.migration
@@ -381,8 +373,11 @@ class VolumesInUse:
                 columns[driver] = np.concatenate((column, np.full(more, absent, np.int64)))
 
 
-def _discard(slots_of: defaultdict[Key, set[int]], key: Key, slot: int) -> None:
-    slots = slots_of[key]
-    slots.discard(slot)
-    if not slots:
-        del slots_of[key]
+def _move(slots_of: defaultdict[Key, set[int]], slot: int, before: AbstractSet[Key], now: AbstractSet[Key]) -> None:
+    """Take a slot from the keys that it no longer has, and give it to those that it has now."""
+    for key in before - now:
+        slots_of[key].discard(slot)
+        if not slots_of[key]:
+            del slots_of[key]
+    for key in now - before:
+        slots_of[key].add(slot)
