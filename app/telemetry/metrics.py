@@ -33,15 +33,12 @@ _DIGITS: Final = 3
 
 def mirror_metrics(mirror: ClusterMirror) -> Iterator[Metric]:
     """Yield the numbers of nodes and pods."""
-    yield GaugeMetricFamily("kindred_mirror_nodes", "Nodes in the mirror.", len(mirror.nodes.slots))
-    yield GaugeMetricFamily(
-        "kindred_mirror_pods", "Placed pods in the mirror, including assumed ones.", mirror.pod_count()
-    )
-    yield GaugeMetricFamily(
-        "kindred_mirror_assumed_pods",
-        "Assumed pods: bound or decided, not yet seen in the watch.",
-        len(mirror.assumed),
-    )
+    for name, documentation, number in (
+        ("nodes", "Nodes in the mirror.", len(mirror.nodes.slots)),
+        ("pods", "Placed pods in the mirror, including assumed ones.", mirror.pod_count()),
+        ("assumed_pods", "Assumed pods: bound or decided, not yet seen in the watch.", len(mirror.assumed)),
+    ):
+        yield GaugeMetricFamily(f"kindred_mirror_{name}", documentation, number)
 
 
 def watch_metrics(

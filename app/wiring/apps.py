@@ -83,7 +83,17 @@ def create_verbs(  # the parts before it
         clock=time.monotonic,
     )
     metrics.register(lambda: queue_metrics(admission.waiting, admission.shed))
-    binder = _binder(settings, engine, cluster) if settings.bind else None
+    binder = None
+    if settings.bind:
+        binder = Binder(
+            engine.profile,
+            engine.mirror,
+            engine.extender.bypass,
+            engine.effects,
+            timeout=settings.deadline,
+            clock=time.monotonic,
+            state=cluster.state,
+        )
     endpoint = partial(
         VerbEndpoint,
         state=cluster.state,
@@ -101,18 +111,6 @@ def create_verbs(  # the parts before it
     work = LongWork(admission.wait_until_idle, settings.deadline)
     finish = None if binder is None else binder.finish
     return Verbs(endpoints, finish, work, decisions)
-
-
-def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:
-    return Binder(
-        engine.profile,
-        engine.mirror,
-        engine.extender.bypass,
-        engine.effects,
-        timeout=settings.deadline,
-        clock=time.monotonic,
-        state=cluster.state,
-    )
 
 
 def _preempt(engine: Engine) -> PreemptVerb | None:

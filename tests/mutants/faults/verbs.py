@@ -246,8 +246,8 @@ FAULTS: Final = (
     Fault(
         id="bind-without-its-setting",
         breaks="Kindred binds pods for every client, although no setting turns that on.",
-        old="    binder = _binder(settings, engine, cluster) if settings.bind else None",
-        new="    binder = _binder(settings, engine, cluster)",
+        old="    if settings.bind:\n        binder = Binder(",
+        new="    if True:\n        binder = Binder(",
         tests=("test_binding_route.py",),
     ),
     Fault(
