@@ -50,11 +50,7 @@ class Remedies(NamedTuple):
     """Whether pods of other nodes may keep the pod off a node."""
 
 
-def _in_all(_rules: Rules) -> bool:
-    return True
-
-
-def _of_any(_decision: Decision, _action: str) -> bool:
+def _always(*_: object) -> bool:
     return True
 
 
@@ -67,9 +63,9 @@ class Event(msgspec.Struct, frozen=True):
     """Upstream's ActionTypes: Add, Delete, Update, or one of its parts such as UpdateNodeTaint."""
     of_pod_itself: bool = False
     """Whether the event is a change of the waiting pod itself."""
-    registered: Callable[[Rules], bool] = _in_all
+    registered: Callable[[Rules], bool] = _always
     """Whether a release with its feature gates registers it."""
-    may_help: Callable[[Decision, str], bool] = _of_any
+    may_help: Callable[[Decision, str], bool] = _always
     """The queueing hint: false if it skips this action of any object, so that kube-scheduler does not try the pod."""
 
 

@@ -107,7 +107,7 @@ class SetLabel(Changing, frozen=True, gc=False):
 
     def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
         """Suppose that the node has the label, or does not."""
-        node = _known(mirror, self.node)
+        node = known(mirror, self.node)
         labels = {key: value for key, value in node.labels.items() if key != self.key}
         if self.value is not None:
             labels[self.key] = self.value
@@ -127,7 +127,7 @@ class Uncordon(Changing, frozen=True, gc=False):
 
     def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
         """Suppose that the node is not cordoned."""
-        node = _known(mirror, self.node)
+        node = known(mirror, self.node)
         taints = tuple(taint for taint in node.taints if taint != UNSCHEDULABLE)
         fork.change_node(replace(node, unschedulable=False, taints=taints))
 
@@ -148,7 +148,7 @@ class RepairNode(Changing, frozen=True, gc=False):
 
     def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
         """Suppose that the node has none of the taints."""
-        node = _known(mirror, self.node)
+        node = known(mirror, self.node)
         fork.change_node(replace(node, taints=tuple(each for each in node.taints if each.key not in self.taints)))
 
 
@@ -300,7 +300,7 @@ class AddNode(Changing, frozen=True, gc=False):
         """Suppose that the node is there, with the pods that come with each node, and with the same devices."""
         labels = {**self.labels, **dict.fromkeys(self.new_domains, _NEW)}
         pods = filter(belongs_to_node, mirror.pods_on(self.like))
-        add_copy(mirror, fork, self.like, copy_of(_known(mirror, self.like), self.name, labels), pods)
+        add_copy(mirror, fork, self.like, copy_of(known(mirror, self.like), self.name, labels), pods)
 
 
 Step: TypeAlias = (
@@ -406,7 +406,8 @@ def slices_of_copy(slices: Iterable[ResourceSlice], like: str, name: str) -> Ite
             yield replace(each, name=f"{each.name}/{name}", pool=f"{each.pool}/{name}", nodes=nodes)
 
 
-def _known(mirror: ClusterMirror, name: str) -> Node:
+def known(mirror: ClusterMirror, name: str) -> Node:
+    """Return a node. Raises ForkError if there is no such node."""
     info = mirror.nodes.infos.get(name)
     if info is None or info.node is None:
         raise ForkError(f"node {name} is not there")

@@ -350,13 +350,6 @@ class ClusterMirror:
         self.nodes.partition.set_name(name, inside=False)
         self.nodes.partition_changed([name])
 
-    def node_in_partition(self, name: str, labels: Mapping[str, str] | None = None) -> bool:
-        """Return whether a node is in the partition, by `labels` or its own labels. An unknown node has no labels."""
-        if labels is None:
-            info = self.nodes.known.values.get(name)
-            labels = info.node.labels if info is not None and info.node is not None else {}
-        return self.nodes.partition.includes(name, labels)
-
     # State that is derived from the mirror.
 
     def listen(self, listener: Listener) -> None:

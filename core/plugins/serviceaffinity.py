@@ -80,7 +80,7 @@ class ServiceAffinity(FilterPlugin[RequiredLabels]):
 
     def _labels_of_another_pod(self, mirror: ClusterMirror, pod: Pod) -> dict[str, str]:
         alike = PodMatcher(frozenset((pod.namespace,)), NOTHING, selector_from_set(pod.labels))
-        slots = np.unique(mirror.pods.slots_of((alike,), _in_no_other_namespace))
+        slots = np.unique(mirror.pods.slots_of((alike,), lambda matcher, namespace: namespace in matcher.namespaces))
         if not len(slots):
             return {}
         first = min(map(mirror.nodes.name, slots.tolist()))
@@ -117,7 +117,3 @@ def _invalidated_by(keys: tuple[str, ...]) -> tuple[InvalidationRule, ...]:
             because="only the pods of services are held together",
         ),
     )
-
-
-def _in_no_other_namespace(matcher: PodMatcher, namespace: str) -> bool:
-    return namespace in matcher.namespaces

@@ -142,7 +142,7 @@ def tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
     for position in _one_of_each(obstacles, positions):
         first.setdefault(frozenset(untolerated_taints(decision, position)), position)
     minimal = [each for each in first if not any(other < each for other in first) and not any(map(is_trouble, each))]
-    for taints in sorted(minimal, key=_fewest_first):
+    for taints in sorted(minimal, key=lambda taints: (len(taints), sorted(taints))):
         yield from proposed(obstacles, tolerate_taints, first[taints])
 
 
@@ -165,10 +165,6 @@ def _one_of_each(obstacles: Obstacles, positions: IntpArray) -> Sequence[int]:
     _, first = np.unique(places, return_index=True)
     chosen: list[int] = positions[np.sort(first)][:_MAX_DISTINCT].tolist()
     return chosen
-
-
-def _fewest_first(taints: frozenset[Taint]) -> tuple[int, list[Taint]]:
-    return len(taints), sorted(taints)
 
 
 class TaintToleration(Explained, FilterPlugin[TaintsAndTolerations], ScorePlugin[TaintsAndTolerations]):

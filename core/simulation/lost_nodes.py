@@ -11,8 +11,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from core.explaining.remedy import known
 from core.mirror.cluster import ClusterMirror
-from core.mirror.fork import Fork, ForkError
+from core.mirror.fork import Fork
 from core.objects.node import UNSCHEDULABLE, Node
 from core.objects.pod import Taint
 
@@ -62,11 +63,3 @@ def lose(
             fork.remove_node(name)
         else:
             fork.change_node(change(known(mirror, name)))
-
-
-def known(mirror: ClusterMirror, name: str) -> Node:
-    """Return a node. Raises ForkError if there is no such node."""
-    info = mirror.nodes.infos.get(name)
-    if info is None or info.node is None:
-        raise ForkError(f"node {name} is not there")
-    return info.node

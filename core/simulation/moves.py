@@ -180,7 +180,7 @@ class LeftCounts:
     def count(self, move: Move) -> None:
         """Count a pod, if its owner makes another one elsewhere."""
         owner = move.owner
-        if owner and not _is_of_node(move) and move.stays_away != REPLACED:
+        if owner and not owner.startswith(("DaemonSet ", "Node ")) and move.stays_away != REPLACED:
             self._left[owner] += 1
             self._again[owner] += bool(move.node) and not move.returns
             self._surely_again[owner] += is_sure(move)
@@ -198,10 +198,6 @@ class LeftCounts:
             for owner, left in self._left.items()
         ]
         return sorted(found, key=lambda each: (each.remaining / max(each.replicas, 1), -each.left, each.owner))
-
-
-def _is_of_node(move: Move) -> bool:
-    return move.owner.startswith(("DaemonSet ", "Node "))
 
 
 def replicas_of(mirror: ClusterMirror) -> dict[str, int]:

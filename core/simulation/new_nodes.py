@@ -7,14 +7,13 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from core.explaining.owners import belongs_to_node
-from core.explaining.remedy import add_copy, copy_of, is_leaving, is_trouble
+from core.explaining.remedy import add_copy, copy_of, is_leaving, is_trouble, known
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.affinity import FieldRequirement, NodeAffinity, NodeSelector, NodeSelectorTerm
 from core.objects.node import ZONE, Node
 from core.objects.pod import Pod
 from core.simulation.facts import copy_of_pod, is_of_zone
-from core.simulation.lost_nodes import known
 from core.simulation.moves import Basis
 from core.simulation.orders import FIRST, arrival
 from core.simulation.placing import Outcome, Placing, Steps

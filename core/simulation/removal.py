@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 
 from core.explaining.owners import belongs_to_node
+from core.explaining.remedy import known
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.mirror.work import WorkLimitError
@@ -34,7 +35,7 @@ from core.simulation.drain import TWO_BUDGETS, covering_budgets, goes_unready, s
 from core.simulation.facts import Facts, Leaving, PodFacts, bring_claims, is_replaced, leave, new_uid
 from core.simulation.kinds import alike
 from core.simulation.loss import any_images, states_of
-from core.simulation.lost_nodes import NodeState, cordoned, known, lose
+from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis, Rejected, rejected, run_orders
 from core.simulation.orders import FIRST, Chance, arrival
 from core.simulation.placing import Outcome, Steps, finished, is_spread, may_be_helped, scheduler_of, why_unknown
@@ -374,16 +375,12 @@ def _without_places(basis: Basis, names: Sequence[str]) -> Steps[set[str]]:
             fork.revert_to(savepoint)
             for each in leaving:
                 has_none = each.coming and found.of(new_uid(each.uid)).placed is not Chance.ALWAYS
-                if has_none or _is_lost(basis.facts, each):
+                # Without a pod that comes again, others leave with it, such as those of its Job.
+                if has_none or (each.again is None and not basis.facts.of_pod(each.pod).safe_to_evict):
                     over.add(each.pod.node_name)
             if over:
                 break
     return over
-
-
-def _is_lost(facts: Facts, leaving: Leaving) -> bool:
-    """Return whether no pod comes again because others leave with it, such as those of its Job."""
-    return leaving.again is None and not facts.of_pod(leaving.pod).safe_to_evict
 
 
 def _requested(mirror: ClusterMirror, name: str) -> float:

@@ -64,6 +64,13 @@ def mirror_of(*builders: Builder) -> ClusterMirror:
     return mirror
 
 
+def in_partition(mirror: ClusterMirror, *names: str) -> list[str]:
+    """Return the nodes that are in the partition. An unknown one has no labels."""
+    known = mirror.nodes.known.values
+    labels = {name: node.labels for name in names if name in known and (node := known[name].node) is not None}
+    return [name for name in names if mirror.nodes.partition.includes(name, labels.get(name, {}))]
+
+
 def _value_of(builder: Builder) -> Object:
     match builder:
         case PodBuilder():

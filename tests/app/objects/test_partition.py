@@ -9,6 +9,7 @@ from app.objects.partition import set_partition
 from core.mirror.cluster import ClusterMirror
 from tests.app.questions import mirror_of
 from tests.builders import Object, make_node
+from tests.core.decoded import in_partition
 from tests.core.mirror.audit import audit
 
 ZONE_A = {"matchLabels": {"zone": "a"}}
@@ -33,7 +34,7 @@ def three_nodes() -> ClusterMirror:
 def test_a_rule_lets_nodes_in_by_their_labels_and_their_names(rule: Object, inside: list[str]) -> None:
     mirror = three_nodes()
     set_partition(mirror, json.dumps(rule))
-    assert [name for name in ("a1", "a2", "b1", "c1") if mirror.node_in_partition(name)] == inside
+    assert in_partition(mirror, "a1", "a2", "b1", "c1") == inside
     assert audit(mirror) == []
 
 
@@ -66,7 +67,7 @@ def test_a_rule_that_is_not_clear_is_refused_and_changes_nothing(text: str, prob
     with pytest.raises(DecodeError) as raised:
         set_partition(mirror, text)
     assert str(raised.value) == problem
-    assert all(map(mirror.node_in_partition, ("a1", "a2", "b1")))
+    assert in_partition(mirror, "a1", "a2", "b1") == ["a1", "a2", "b1"]
 
 
 def test_an_invalid_label_is_named() -> None:

@@ -16,7 +16,7 @@ from core.plugins.noderesources.columns import ResourceColumns
 from core.releases.differences import rules_of
 from core.releases.release import DEFAULT_RELEASE, Release
 from tests.builders import labelled, make_namespace, make_node, make_pod, term
-from tests.core.decoded import Builder, by_value, counter_of, matcher_of, mirror_of, node_of, tell
+from tests.core.decoded import Builder, by_value, counter_of, in_partition, matcher_of, mirror_of, node_of, tell
 from tests.core.mirror.audit import audit, audit_counters
 
 WEB: Final = term("zone", labelled(app="web"))
@@ -84,17 +84,14 @@ def test_a_batch_reads_objects_only_where_the_mirror_does_not_know_the_name() ->
 def test_the_partition_is_asked_by_name_and_by_the_labels_given_or_known() -> None:
     mirror = mirror_of(N_A, N_B, POD.on("waiting"))
     mirror.set_partition_selector(parse_selector({"zone": "a"}, ()))
-    assert [mirror.node_in_partition(name) for name in ("na", "nb", "waiting", "unknown")] == [
-        True,
-        False,
-        False,
-        False,
-    ]
-    assert mirror.node_in_partition("nb", {"zone": "a"})
-    assert mirror.node_in_partition("unknown", {"zone": "a"})
+    names = ("na", "nb", "waiting", "unknown")
+    assert in_partition(mirror, *names) == ["na"]
+    partition = mirror.nodes.partition
+    assert partition.includes("nb", {"zone": "a"})
+    assert partition.includes("unknown", {"zone": "a"})
     mirror.set_node_out_of_partition("na")
     mirror.set_node_in_partition("unknown")
-    assert [mirror.node_in_partition(name) for name in ("na", "unknown")] == [False, True]
+    assert in_partition(mirror, *names) == ["unknown"]
     assert audit(mirror) == []
 
 

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.events import ClusterEvent
+from core.explaining.remedy import known
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.fork import Fork, ForkError
 from core.mirror.work import WorkLimitError
@@ -31,7 +32,7 @@ from core.simulation.facts import (
     zones_of_volumes,
 )
 from core.simulation.kinds import alike
-from core.simulation.lost_nodes import NodeState, cordoned, dead, known, lose
+from core.simulation.lost_nodes import NodeState, cordoned, dead, lose
 from core.simulation.orders import FIRST, Chance, OverOrders, arrival, ties
 from core.simulation.placing import DEFAULT_SCHEDULER, Fate, Outcome, Placing, Scheduler, finished
 from tests.builders import PodBuilder, labelled, make_pod, term
