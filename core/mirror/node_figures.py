@@ -1,15 +1,13 @@
 """The resource figures of one node, and the requests of its pods from which they follow."""
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from core.objects.pod import Pod
 
 Amounts: TypeAlias = dict[str, int]  # resource -> amount, never 0
-
-_NOTHING: Final[Mapping[str, int]] = {}
 
 
 class Figures(msgspec.Struct, frozen=True, gc=False):
@@ -28,14 +26,11 @@ class Figures(msgspec.Struct, frozen=True, gc=False):
     best_effort_requested: Mapping[str, int]
 
 
-class PlacedRequests:
-    """The requests of one node's pods. Initialised with the present requests, then updated by every event."""
+class PlacedRequests(msgspec.Struct, eq=False):
+    """The requests of one node's pods. Every event updates them."""
 
-    __slots__ = ("best_effort", "guaranteed")
-
-    def __init__(self, guaranteed: Mapping[str, int] = _NOTHING, best_effort: Mapping[str, int] = _NOTHING) -> None:
-        self.guaranteed: Amounts = {**guaranteed}
-        self.best_effort: Amounts = {**best_effort}
+    guaranteed: Amounts = {}
+    best_effort: Amounts = {}
 
     def count(self, pod: Pod, delta: int) -> None:
         """Add the requests of a pod (delta 1), or subtract them (delta -1)."""
