@@ -51,7 +51,7 @@ from core.objects.devices import DeviceTaintRule
 from core.objects.kinds import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.volumes import PersistentVolume
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
 from core.plugins import DEVICES, PLUGINS
 from core.profile import Profile
 
@@ -315,6 +315,12 @@ def _report(summary: SnapshotSummary, adding: str) -> None:
     elif len(summary.namespaces_of_pods) == 1 != summary.taken["Namespace"] and summary.placed_pods:
         # kubectl get without -A
         lacks = f"all pods are in the namespace {min(summary.namespaces_of_pods)}; those of others use nodes, too", Pod
+    elif len(summary.namespaces_of_claims) == 1 and summary.claiming - summary.namespaces_of_claims:
+        (only,) = summary.namespaces_of_claims
+        lacks = (
+            f"all persistentvolumeclaims are in the namespace {only}, but pods of others name some",
+            PersistentVolumeClaim,
+        )
     if lacks:
         print_line(f"Warning: {lacks[0]}. This adds them:", err=True)
         print_line(f"  {dump_command([lacks[1]])}{adding}", err=True)

@@ -14,7 +14,8 @@ from app.commands.manifests import all_manifests, one_manifest, read_manifests
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer, Explanation
 from app.explain.pod_names import pod_query
-from app.explain.stored_pod import Objects, no_objects
+from app.explain.stored_pod import Objects, member, no_objects, rendered
+from app.explain.workloads import split
 from app.objects.decode import EXTENDER_ARGS, NULL, DecodeError, members_of
 from app.process.json_text import decode, encode
 
@@ -96,27 +97,32 @@ class Inquiry(NamedTuple):
 
 
 def inquiry_of(options: InquiryOptions, of_context: str = "") -> Inquiry:
-    """Return the request. `of_context` is the namespace of names without one. Raises UsageError with the argument."""
+    """Return the request. `of_context` is the namespace of names, and of manifests, without one.
+
+    Raises UsageError with the argument.
+    """
     if options["namespace"] is not None and options["all_namespaces"]:
         raise click.UsageError("Give either -n or -A.")
     words, file = "/".join(options["pod"]), options["file"]
     if options["namespace"] and pod_query(words).namespace not in {"", options["namespace"]}:
         raise click.UsageError(f"{words} is not of the namespace of -n.")
     namespace = "" if options["all_namespaces"] else options["namespace"] or of_context
-    if file is not None and options["namespace"] is not None:
-        raise click.UsageError("-n is for a pod by name; a manifest has its namespace.")
     nodes = [
         msgspec.Raw(manifest)
         for each in options["add_node"]
         for manifest in all_manifests(f"--add-node {each}", read_manifests("--add-node", each))
     ]
     removed = [_within(namespace, text) for text in options["remove"]]
-    assumed = [_assumed(namespace, text) for text in options["assume"]]
+    of_files = options["namespace"] or of_context
+    assumed = [_assumed(namespace, of_files, text) for text in options["assume"]]
     what_if = {"add_nodes": nodes, "remove": removed, "assume": assumed}
     what_if = {name: values for name, values in what_if.items() if values}
     named = {*removed, *(each["pod"] for each in assumed if isinstance(each["pod"], str))}
     if file is not None:
-        body = _of_file(f"-f {file}", one_manifest(f"-f {file}", read_manifests("-f", file), words), what_if)
+        manifest = one_manifest(f"-f {file}", read_manifests("-f", file), words, of_files)
+        if options["namespace"] is not None:
+            _refuse_other(f"-f {file}", manifest, options["namespace"])
+        body = _of_file(f"-f {file}", manifest, what_if)
     else:
         named.add(pod := _within(namespace, words))
         body = encode({"pod": pod, **what_if})
@@ -130,13 +136,21 @@ def _within(namespace: str, text: str) -> str:
     return within if pod_query(within).namespace else f"{namespace}/pod/{text}"  # the namespace has a type's name
 
 
-def _assumed(namespace: str, text: str) -> dict[str, str | msgspec.Raw]:
+def _refuse_other(option: str, manifest: bytes, namespace: str) -> None:
+    """Refuse a manifest of another namespace than that of -n, as kubectl does. Raises UsageError."""
+    own = member(split(manifest)[0], "metadata").get("namespace")
+    if own != namespace:
+        raise click.UsageError(f"{option} is of the namespace {rendered(own)}, not of that of -n.")
+
+
+def _assumed(namespace: str, of_files: str, text: str) -> dict[str, str | msgspec.Raw]:
     pod, _, node = text.rpartition("@")
     if not pod or not node:
         raise click.UsageError(f"--assume {text}: expected POD@NODE or FILE@NODE.")
     if not _OF_FILES.fullmatch(pod):
         return {"pod": _within(namespace, pod), "node": node}
-    return {"pod": msgspec.Raw(one_manifest(f"--assume {text}", read_manifests("--assume", pod))), "node": node}
+    manifest = one_manifest(f"--assume {text}", read_manifests("--assume", pod), namespace=of_files)
+    return {"pod": msgspec.Raw(manifest), "node": node}
 
 
 def _of_file(option: str, manifest: bytes, what_if: Mapping[str, object]) -> bytes:

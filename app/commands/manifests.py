@@ -96,10 +96,13 @@ def read_manifests(option: str, file: str) -> bytes:
         raise click.UsageError(f"{option}: {file}: {error}.") from None
 
 
-def one_manifest(option: str, text: bytes, chosen: str = "") -> bytes:
-    """Return the JSON of the only pod or pod template, or of the `chosen` one. Raises UsageError with the option."""
+def one_manifest(option: str, text: bytes, chosen: str = "", namespace: str = "") -> bytes:
+    """Return the JSON of the only pod or pod template, or of the `chosen` one. Raises UsageError with the option.
+
+    A manifest without a namespace is in `namespace`.
+    """
     try:
-        return one_workload(_documents(option, text), chosen)
+        return one_workload(_documents(option, text), chosen, namespace)
     except DecodeError as error:
         raise click.UsageError(f"{option}: {error}") from None
 

@@ -26,15 +26,20 @@ _COMPANIONS: Final = (
 """Kinds of objects that count if the file has them beside the workload."""
 
 
-def one_workload(texts: Sequence[bytes], chosen: str = "") -> bytes:
+_OF_CLUSTER: Final = frozenset({"DeviceClass", "PersistentVolume", "PriorityClass", "RuntimeClass", "StorageClass"})
+"""Those of them that have no namespace."""
+
+
+def one_workload(texts: Sequence[bytes], chosen: str = "", namespace: str = "") -> bytes:
     """Return the only pod, or object with a pod template, of some JSON texts, also inside of Lists.
 
     With `chosen`, the one of that name: [NAMESPACE/][TYPE/]NAME. If other objects of the texts count, it is a
-    List with the workload first. Raises DecodeError, which names all workloads.
+    List with the workload first. Objects without a namespace are in `namespace`. Raises DecodeError, which names all
+    workloads.
     """
-    if len(texts) == 1 and not chosen and not _is_list(read_json(texts[0])):
-        return texts[0]
-    found = [each for text in texts for each in flat(read_json(text))]
+    if len(texts) == 1 and not chosen and not _is_list(only := read_json(texts[0])):
+        return texts[0] if (placed := _within(only, namespace)) is only else msgspec.json.encode(placed)
+    found = [_within(each, namespace) for text in texts for each in flat(read_json(text))]
     workloads = [each for each in found if each.get("kind") == "Pod" or pod_templates(each)]
     matching = [each for each in workloads if not chosen or _is_named(each, chosen)]
     if len(matching) == 1:
@@ -46,6 +51,14 @@ def one_workload(texts: Sequence[bytes], chosen: str = "") -> bytes:
         raise DecodeError("", f"no pod or pod template is named {rendered(chosen)}: there is {_listed(workloads)}")
     several = f"expected one pod or pod template, found {len(matching)}: {_listed(matching)}"
     raise DecodeError("", f"{several}; keep one of them, or name it beside -f")
+
+
+def _within(manifest: Json, namespace: str) -> Json:
+    """Return an object with the namespace, as `kubectl create -n` sends one that has none."""
+    metadata, kind = manifest.get("metadata") or {}, manifest.get("kind")
+    if not namespace or not kind or kind in _OF_CLUSTER or not isinstance(metadata, dict) or metadata.get("namespace"):
+        return manifest
+    return {**manifest, "metadata": {**metadata, "namespace": namespace}}
 
 
 def _is_named(manifest: Json, chosen: str) -> bool:

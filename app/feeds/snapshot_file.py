@@ -11,13 +11,14 @@ from app.feeds.dump_text import RESOURCE_OF, DumpItem, SnapshotError, kind_of
 from app.objects.decode import DecodeError, Metadata, WireObject
 from app.objects.resources import OF_MANIFESTS, RESOURCES
 from core.events import ClusterEvent, Kind, Object
+from core.framework.claims import named_claims
 from core.mirror.cluster import ClusterMirror
 from core.objects.devices import ResourceClaim, ResourceSlice
 from core.objects.groups import SchedulingGroup
 from core.objects.kinds import NAMESPACE_NAME, DeviceClass, Namespace, ReplicaSet, ReplicationController, StatefulSet
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.volumes import CSIDriver, CSINode, CSIStorageCapacity, VolumeAttachment
+from core.objects.volumes import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, VolumeAttachment
 
 _MAX_VERSION_LENGTH: Final = 20
 _ALWAYS_COUNTED: Final = (Node, Pod, Namespace)
@@ -62,6 +63,9 @@ class SnapshotSummary:
         self.stated: set[Kind] = set()
         """Kinds of which the dump says that there is no other object, such as by an empty list of the kind."""
         self.namespaces_of_pods: set[str] = set()
+        self.namespaces_of_claims: set[str] = set()
+        self.claiming: set[str] = set()
+        """The namespaces of pods that name claims."""
         self.unnamed: set[str] = set()
         """Names of namespaces that have pods and no Namespace in the dump."""
         self.kubelet_versions: set[str] = set()
@@ -201,9 +205,12 @@ class _Loading:
             summary.taken[kind] += 1
             if isinstance(loaded, Pod):
                 summary.namespaces_of_pods.add(loaded.namespace)
+                summary.claiming |= {loaded.namespace} if named_claims(loaded) else set()
                 if not loaded.assigned:
                     summary.unassigned_pods += 1
                     summary.nominated_pods += loaded.uid in mirror.pending.nominated_for(loaded.nominated_node_name)
+            elif isinstance(loaded, PersistentVolumeClaim):
+                summary.namespaces_of_claims.add(loaded.namespace)
         summary.unnamed = summary.namespaces_of_pods - mirror.namespaces.keys()
         # The one label that is known. Source: k8s.io/kubernetes pkg/apis/core/v1/defaults.go (SetDefaults_Namespace).
         for name in summary.unnamed:

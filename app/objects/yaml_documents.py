@@ -3,6 +3,7 @@
 import codecs
 import re
 from collections.abc import Hashable, Iterator
+from contextlib import suppress
 from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
@@ -98,15 +99,22 @@ def is_json(text: bytes) -> bool:
 def documents(text: bytes) -> list[bytes]:
     """Return the JSON documents of a JSON or YAML text, which may have several. Raises DocumentsError.
 
-    JSON is returned as it is. It may be malformed.
+    JSON is returned as it is. It may be malformed, but if it is YAML, it is read as that, as kubectl does
+    (k8s.io/apimachinery pkg/util/yaml/decoder.go, YAMLOrJSONDecoder).
     """
-    return [bytes(each) for each in views_of_documents(text)]
+    found = [bytes(each) for each in views_of_documents(text)]
+    if is_json(text) and not _is_well_formed(found[-1]):
+        with suppress(DocumentsError):
+            return [bytes(each) for each in _yaml_documents(text)]
+    return found
 
 
 def views_of_documents(text: bytes) -> list[Json]:
     """Return the same without a copy of JSON, which may have gigabytes."""
-    if is_json(text):
-        return list(_json_documents(text))
+    return list(_json_documents(text)) if is_json(text) else _yaml_documents(text)
+
+
+def _yaml_documents(text: bytes) -> list[Json]:
     try:
         refuse_traps(text)
         # Each document is encoded before the next is read, because objects take many times the memory of their text.
@@ -139,6 +147,14 @@ def _end_of_first(text: Json) -> int | None:
         found = _TRAILING.search(str(error))
         return int(found[1]) - 1 if found is not None else None
     return None
+
+
+def _is_well_formed(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 def _message(error: Exception) -> str:

@@ -62,14 +62,21 @@ _REPLACING: Final = frozenset({_STATEFUL, "ReplicaSet", "ReplicationController"}
 """Owners that make a deleted pod again from the present template, and replace none by themselves."""
 ROLLED: Final = frozenset({"Deployment", "Rollout"})
 """Owners whose old pods are made again from the old template: they leave in a rolling update."""
-SCALED: Final = frozenset({*ROLLED, "ReplicaSet", "ReplicationController", "CloneSet", _STATEFUL})
+_CONFIG: Final = "DeploymentConfig"
+SCALED: Final = frozenset({*ROLLED, _CONFIG, "ReplicaSet", "ReplicationController", "CloneSet", _STATEFUL})
 
 
 def owner_of(pod: Pod) -> Owner | None:
-    """Return the owner, which of a ReplicaSet with the hash of a revision is the owner of that ReplicaSet."""
+    """Return the owner, which of a ReplicaSet with the hash of a revision is the owner of that ReplicaSet.
+
+    Of a ReplicationController of OpenShift it is the DeploymentConfig, which sets its replicas.
+    """
     controller = pod.controller
     if controller is None:
         return None
+    config = pod.labels.get("deploymentconfig")
+    if config and controller.kind == "ReplicationController":
+        return Owner(_CONFIG, OwnerName(f"{pod.namespace}/{config}"))
     if controller.kind == "ReplicaSet":
         for label, kind in _REVISIONS:
             revision = pod.labels.get(label)
@@ -157,6 +164,10 @@ class Leaving:
         return Way.TERMINATES if gone.terminating else self._way_of(gone, controller, owner)
 
     def _way_of(self, gone: Pod, controller: ControllerRef, owner: Owner) -> Way | None:
+        if controller.kind in ROLLED:
+            return Way.OWNER_ENDS  # it made the pod itself, as Flink's does, and is not what its scale counts
+        if owner == self._owner and not self._is_rolled:
+            return None
         if owner == self._owner:
             old = [each for each in self._of_pods_owner if each.controller != self._pod.controller and each.placed]
             return Way.ROLLED_OVER if len(old) == 1 and self._started_as_others(gone) else None
@@ -168,6 +179,12 @@ class Leaving:
         else:
             first = self._started_as_others(gone) and self._are_largest(siblings)
         return Way.SCALED_DOWN if first and not siblings.waiting else None
+
+    @property
+    def _is_rolled(self) -> bool:
+        """Whether a rolling update made the pending pod."""
+        controller, owner = self._pod.controller, self._owner
+        return owner is not None and owner.kind in ROLLED and controller is not None and controller.kind != owner.kind
 
     def _are_largest(self, siblings: Siblings) -> bool:
         """Return whether no other revision of the owner loses a pod first. Of one pod each, all go: to 0 replicas."""

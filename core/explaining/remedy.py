@@ -200,8 +200,8 @@ class RemovePod(Changing, frozen=True, gc=False):
         owner = PodText(f"{self.owner_kind} ", self.owner)
         match self.way:
             case Way.SCALED_DOWN:
-                less = " down by one" if self.siblings else " to 0"
-                text = PodText(*self._first, "scale ", owner, f"{less}, so that its pod ", self.pod)
+                less = f" {'down by one' if self.siblings else 'to 0'}, which an operator or autoscaler may undo,"
+                text = PodText(*self._first, "scale ", owner, f"{less} so that its pod ", self.pod)
                 text = PodText(text, f" leaves {self.node}")
             case Way.ROLLED_OVER:
                 most = f" and its maxUnavailable to {self.max_unavailable}"

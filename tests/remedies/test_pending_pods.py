@@ -46,7 +46,8 @@ PODS: Final = {
         "kubernetes-sigs/karpenter#671: the DaemonSet's pod can be on one node only",
         (
             "annotate pod default/api-1-x controller.kubernetes.io/pod-deletion-cost=-2147483648, and scale Deployment "
-            "default/api down by one, so that its pod default/api-1-x leaves node-1"
+            "default/api down by one, which an operator or autoscaler may undo, so that its pod default/api-1-x leaves "
+            "node-1"
         ),
     ),
     "daemon-set-with-max-surge": (

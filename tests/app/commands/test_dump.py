@@ -320,6 +320,24 @@ def test_a_dump_of_one_namespace_is_said_to_lack_the_others(
     assert kindred("pending", "--snapshot", dump).stderr.count(warning) == reported
 
 
+@pytest.mark.parametrize(
+    ("of_claims", "reported"), [(["other"], 1), (["default"], 0), (["default", "other"], 0), ([], 0)]
+)
+def test_a_dump_with_the_claims_of_one_namespace_is_said_to_lack_the_others(
+    of_claims: Sequence[str], reported: int, tmp_path: Path
+) -> None:
+    """Else a claim of another namespace would not exist. `kubectl get pvc` without -A prints those of one."""
+    claims = [{"kind": "PersistentVolumeClaim", "metadata": {"name": "c", "namespace": each}} for each in of_claims]
+    pods = make_pod("p").volume(CLAIM), make_pod("q").in_namespace("other").on("n1")
+    dump = saved(tmp_path, "dump.json", as_json(listed(*kinded(NODE, *pods), *claims)))
+    warning = (
+        "Warning: all persistentvolumeclaims are in the namespace other, but pods of others name some. "
+        "This adds them:\n"
+        f"  kubectl get -A -o json pvc >> {dump}\n"
+    )
+    assert kindred("pending", "--snapshot", dump).stderr.count(warning) == reported
+
+
 def test_a_dump_of_pods_alone_says_how_to_add_the_nodes(tmp_path: Path) -> None:
     """`kubectl get all -A -o json` prints no node: kubernetes/kubectl#151."""
     dump = saved(tmp_path, "dump.json", as_json(listed(*kinded(make_pod("p")))))

@@ -88,6 +88,17 @@ def reported(result: Result) -> dict[str, Any]:
 # Exit status, and forms of the question.
 
 
+def test_several_manifests_without_a_namespace_are_of_that_of_the_option(folder: Path) -> None:
+    """As kubectl takes them: the claim of the file is in the namespace of its pod."""
+    claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": {"volumeName": "v"}}
+    pod = make_pod("p").volume({"name": "v", "persistentVolumeClaim": {"claimName": "c"}}).obj()
+    pod["metadata"] = {"name": "p"}
+    (folder / "both.json").write_bytes(as_json(listed({"kind": "Pod", **pod}, claim)))
+    explanation = reported(of_dump(folder, "-f", "@both.json", "-n", "shop", "-o", "json"))
+    assert explanation["summary"]["pod"] == "shop/p"
+    assert "claim c" in explanation["manifest"]["completed"][-1]
+
+
 def test_it_ends_with_0_if_the_pod_fits_somewhere_and_with_1_if_nowhere(folder: Path) -> None:
     assert of_dump(folder, "-f", "@pod.json").exit_code == 1
     assert of_dump(folder, "-f", "@pod.json", "--remove", "default/web").exit_code == 0
@@ -259,7 +270,8 @@ def test_what_is_wrong_is_one_line_that_names_the_field(
     [
         pytest.param(["a/web", "-n", "b"], "a/web is not of the namespace of -n.", id="another-namespace"),
         pytest.param(["web", "-n", "a", "-A"], "Give either -n or -A.", id="n-and-a"),
-        pytest.param(["-f", "@pod.json", "-n", "a"], "-n is for a pod by name; a manifest has its", id="n-and-f"),
+        pytest.param(["-f", "@pod.json", "-n", "a"], "is of the namespace default, not of that of -n.",
+                     id="n-and-f"),
         pytest.param([], "Give a pod (NAME, NAMESPACE/NAME, TYPE/NAME or a uid), or -f FILE.", id="neither"),
         pytest.param(["default/web", "-f", "@pod.json"], "no pod or pod template is named default/web", id="other"),
         pytest.param(["-f", "@absent.json"], "absent.json: No such file or directory.", id="no-such-file"),

@@ -20,6 +20,20 @@ def test_json_is_passed_on_as_it_is() -> None:
     assert [text] == documents(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"{kind: Pod, metadata: {name: p}}\n", [b'{"kind":"Pod","metadata":{"name":"p"}}']),
+        (b'{"kind": "Pod",} # mine\n', [b'{"kind":"Pod"}']),
+        (b'{"a": 1}\n---\nb: 2\n', [b'{"a":1}', b'{"b":2}']),
+        (b'{"a": 1', [b'{"a": 1']),  # neither: what JSON lacks is told
+    ],
+)
+def test_what_begins_like_json_may_be_yaml(text: bytes, expected: list[bytes]) -> None:
+    """As in kubectl, which tries both: k8s.io/apimachinery pkg/util/yaml/decoder.go, YAMLOrJSONDecoder.Decode."""
+    assert documents(text) == expected
+
+
 def test_json_texts_may_follow_each_other() -> None:
     text = b'\xef\xbb\xbf{"a": "}{"} {"b":2}[3]\n\n[4] \n'
     assert [each.strip() for each in documents(text)] == [b'{"a": "}{"}', b'{"b":2}', b"[3]", b"[4]"]

@@ -100,6 +100,24 @@ def test_the_owner_of_another_pod_is_scaled_down() -> None:
     assert ways(asking(cpu="8"), running) == [("default/web-1-x", Way.SCALED_DOWN, "Deployment", "default/web")]
 
 
+def test_a_deployment_that_owns_a_pod_itself_does_not_lose_it_when_it_is_scaled() -> None:
+    """Apache Flink makes its task managers, with the Deployment of the job manager as their controller."""
+    worker = using("flink-taskmanager-1-1", "n1", cpu="1").owned_by("Deployment", "flink", "flink")
+    assert [each[1] for each in ways(asking(cpu="8"), worker)] == [Way.OWNER_ENDS]
+    manager = using("flink-1-x", "n1", cpu="1").label("pod-template-hash", "1").owned_by("ReplicaSet", "flink-1", "r")
+    assert not ways(asking(cpu="8").owned_by("Deployment", "flink", "flink"), manager)
+
+
+def test_a_pod_of_a_deployment_config_leaves_when_that_is_scaled() -> None:
+    """OpenShift sets the replicas of its ReplicationController again."""
+    running = using("web-3-x", "n1", cpu="1").label("deploymentconfig", "web")
+    running = running.owned_by("ReplicationController", "web-3", "rc")
+    expected = [("default/web-3-x", Way.SCALED_DOWN, "DeploymentConfig", "default/web")]
+    assert ways(asking(cpu="8"), running) == expected
+    next_one = asking(cpu="8").label("deploymentconfig", "web").owned_by("ReplicationController", "web-4", "rc4")
+    assert not ways(next_one, running)
+
+
 def test_an_owner_with_a_pod_that_waits_deletes_that_one_first() -> None:
     """ActivePodsWithRanks: pods without a node come first."""
     running = of_deployment(using("web-1-x", "n1", cpu="1"), "1")

@@ -73,18 +73,24 @@ STEPS: list[tuple[Step, str]] = [
     ),
     (
         RemovePod("shop/web-1-x", "u", "n1", (), Way.SCALED_DOWN, "shop/web", "Deployment"),
-        "scale Deployment shop/web to 0, so that its pod shop/web-1-x leaves n1",
+        (
+            "scale Deployment shop/web to 0, which an operator or autoscaler may undo, so that its pod shop/web-1-x "
+            "leaves n1"
+        ),
     ),
     (
         RemovePod("shop/web-1-x", "u", "n1", (), Way.SCALED_DOWN, "shop/web", "Deployment", siblings=1),
         (
             "annotate pod shop/web-1-x controller.kubernetes.io/pod-deletion-cost=-2147483648, and scale Deployment "
-            "shop/web down by one, so that its pod shop/web-1-x leaves n1"
+            "shop/web down by one, which an operator or autoscaler may undo, so that its pod shop/web-1-x leaves n1"
         ),
     ),
     (
         RemovePod("shop/db-1", "u", "n1", (), Way.SCALED_DOWN, "shop/db", "StatefulSet", siblings=1),
-        "scale StatefulSet shop/db down by one, so that its pod shop/db-1 leaves n1",
+        (
+            "scale StatefulSet shop/db down by one, which an operator or autoscaler may undo, so that its pod "
+            "shop/db-1 leaves n1"
+        ),
     ),
     (
         RemovePod(

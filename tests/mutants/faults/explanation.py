@@ -83,6 +83,27 @@ FAULTS: Final = (
         tests=("remedies/test_what_would_help.py",),
     ),
     Fault(
+        id="own-pod-of-a-deployment-scaled-down",
+        breaks="A pod that its Deployment made itself is said to leave when the Deployment is scaled.",
+        old="        if controller.kind in ROLLED:\n            return Way.OWNER_ENDS",
+        new="        if not controller.kind:\n            return Way.OWNER_ENDS",
+        tests=("explaining/test_owners.py",),
+    ),
+    Fault(
+        id="manifests-always-of-default",
+        breaks="Of several manifests, those without a namespace are judged in default, whatever -n says.",
+        old="    found = [_within(each, namespace) for text in texts for each in flat(read_json(text))]",
+        new='    found = [_within(each, "") for text in texts for each in flat(read_json(text))]',
+        tests=("commands/test_explain.py",),
+    ),
+    Fault(
+        id="flow-style-refused",
+        breaks="YAML that begins with a brace is refused as malformed JSON.",
+        old="    if is_json(text) and not _is_well_formed(found[-1]):",
+        new="    if not is_json(text) and not _is_well_formed(found[-1]):",
+        tests=("objects/test_yaml_documents.py",),
+    ),
+    Fault(
         id="trouble-tolerated",
         breaks="To tolerate that a node is not ready is told as a remedy.",
         old="    return taint.key in _TROUBLES or taint.key.endswith(_AGENT) or",

@@ -55,6 +55,18 @@ def test_the_namespace_is_that_of_the_context(cluster: SmallCluster, tmp_path: P
     assert Why(str(file))("large", "--local", namespace="").exit_code == 1
 
 
+def test_a_manifest_without_a_namespace_is_in_that_of_the_context(cluster: SmallCluster, tmp_path: Path) -> None:
+    """As for `kubectl create -f`: its claim, and the pods that its terms count, are those of that namespace."""
+    file, manifest = tmp_path / "of-shop", tmp_path / "pod.json"
+    write_kubeconfig(file, cluster.url)
+    file.write_text(file.read_text().replace("cluster: c\n", "cluster: c\n    namespace: shop\n"))
+    pod = make_pod("new").requests(cpu="3").obj()
+    del pod["metadata"]["namespace"]
+    manifest.write_text(json.dumps({"kind": "Pod", **pod}))
+    reported = [Why(str(file))("-f", manifest, "--local", namespace=each).stdout for each in ("", "ops")]
+    assert [each[:12].strip() for each in reported] == ["Pod shop/new", "Pod ops/new"]
+
+
 def test_of_a_member_of_a_group_the_state_of_its_group_is_told(cluster: SmallCluster, why: Why) -> None:
     cluster.git_version = "v1.37.1"
     member = make_pod("m0").in_namespace("shop").in_scheduling_group("team").phase("Pending")
