@@ -67,7 +67,8 @@ def capacity_command(**options: Unpack[Options]) -> None:
 
 def _question(options: Options) -> CapacityQuestion:
     """Return the question. Raises QuestionError, and UsageError with the option."""
-    texts = [one_manifest(f"-f {each}", read_manifests("-f", each)) for each in options["file"]]
+    namespace = options["namespace"]
+    texts = [one_manifest(f"-f {each}", read_manifests("-f", each), namespace=namespace) for each in options["file"]]
     mix = _shares(options["mix"])
     return question_of(CapacityQuestion, {**options, "mix": mix}, manifests=[*map(msgspec.Raw, texts)])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.commands.invoked import kindred
-from tests.app.commands.what_if.asking import NODES, deployment, dump, node, replica, response
+from tests.app.commands.what_if.asking import NODES, deployment, dump, manifest, node, replica, response
 from tests.builders import NodeBuilder, Object, PodBuilder
 
 
@@ -43,6 +43,14 @@ def test_the_quota_that_stops_the_next_one_is_named(tmp_path: Path) -> None:
     text = " ".join(kindred("capacity", "deploy/web", "--snapshot", path).stdout.split())
     quoted = "ResourceQuota shop/q leaves requests.cpu: 5, of which 1500m are used"
     assert f"The next one of Deployment shop/web is not allowed: {quoted}." in text
+
+
+def test_a_manifest_without_a_namespace_has_the_quota_of_that_of_the_option(tmp_path: Path) -> None:
+    path = dump(tmp_path, *NODES, quota({"pods": "2"}, {}))
+    new = deployment("new")
+    del new["metadata"]["namespace"]
+    found = response("capacity", "-f", manifest(tmp_path, new), "-n", "shop", "--snapshot", path)[1]
+    assert (found["of"], found["capacity"]["placed"]) == (["Deployment shop/new"], 2)
 
 
 def test_a_quota_counts_over_all_that_are_placed_in_turns(tmp_path: Path) -> None:
