@@ -63,9 +63,10 @@ class SchedulingSettings(Group):
     `{"selector": {"matchLabels": {"pool": "batch"}}, "in": [], "out": ["node-7"]}`. Other nodes fail with an
     unresolvable status. Their pods still count. Empty: all nodes."""
     bypass_namespaces: Names = ()
-    """Namespaces whose pods Kindred does not judge: every node fits, and every score is 0."""
+    """Namespaces whose pods Kindred does not judge: every node fits, and every score is 0. With `decide`, it judges
+    those for which it decides all the same, because kube-scheduler has no filters for them."""
     bypass_schedulers: Names = ()
-    """Schedulers whose pods Kindred does not judge, by `spec.schedulerName`."""
+    """Schedulers whose pods Kindred does not judge, by `spec.schedulerName`. `decideSchedulers` names none of them."""
     bind: bool = False
     """Whether Kindred binds pods, for a registration with `bindVerb`. Otherwise responses of `bind` have an `Error`
     that says so."""

@@ -82,6 +82,9 @@ class Settings(
                 raise WrongTogetherError(name, self, f"needs {variable_of('usage_prometheus_url')} with https")
         if self.usage_source == "prometheus" and not self.usage_prometheus_url:
             raise WrongTogetherError("usage_source", self, f"needs {variable_of('usage_prometheus_url')}")
+        decided = {*self.decide_schedulers, self.decide_claims_scheduler, self.decide_groups_scheduler}
+        if self.decide != OFF and (both := sorted(decided.intersection(self.bypass_schedulers))):
+            raise WrongTogetherError("bypass_schedulers", self, f"{', '.join(both)}: Kindred decides for its pods")
         if error := _wrong_port(self):
             raise error
         return self

@@ -21,6 +21,7 @@ from app.verbs.effects import Effects
 from app.verbs.endpoint import Verb
 from app.verbs.pods import PodLookup
 from app.verbs.request import Request, VerbOutcome, VerbResponse
+from app.verbs.scopes import DecideScopes, decide_scopes
 from app.verbs.wire_in import ExtenderArgs, NameLists, decode_args, decode_incoming_pod, requested_names
 from app.verbs.wire_out import (
     NONE_FAILED,
@@ -59,20 +60,28 @@ class Bypass:
         namespaces: Collection[str] = (),
         schedulers: Collection[str] = (),
         own_namespace: str = "",
+        decided: DecideScopes | None = None,
     ) -> None:
-        """Let pods of these namespaces and schedulers pass, and Kindred's own pods in `own_namespace`."""
+        """Let pods of these namespaces and schedulers pass, and Kindred's own pods in `own_namespace`.
+
+        A pod that Kindred decides for passes by no namespace, because its scheduler has no filters of its own.
+        """
         self._namespaces = frozenset(namespaces)
         self._schedulers = frozenset(schedulers)
         self._own_namespace = own_namespace
+        self._decided = decided
         self._own = parse_selector(OWN_LABELS, ())
 
     def covers(self, pod: Pod) -> bool:
         """Whether a pod passes."""
         return (
-            pod.namespace in self._namespaces
+            (pod.namespace in self._namespaces and not self._decides_for(pod))
             or pod.scheduler_name in self._schedulers
             or (pod.namespace == self._own_namespace and self._own.matches(pod.labels))
         )
+
+    def _decides_for(self, pod: Pod) -> bool:
+        return self._decided is not None and self._decided.of(pod.scheduler_name) is not None
 
 
 NOBODY: Final = Bypass()
@@ -80,7 +89,8 @@ NOBODY: Final = Bypass()
 
 def create_bypass(settings: Settings) -> Bypass:
     """Return the bypass that the settings define."""
-    return Bypass(settings.bypass_namespaces, settings.bypass_schedulers, own_namespace())
+    decided = decide_scopes(settings)
+    return Bypass(settings.bypass_namespaces, settings.bypass_schedulers, own_namespace(), decided)
 
 
 _RETRY_DELAYS: Final = (0.01, 0.02, 0.04, 0.08, 0.15, 0.2)

@@ -88,7 +88,7 @@ def test_a_rule_that_kube_scheduler_does_not_have_is_none_for_such_a_pod(setting
 def test_no_program_decides_or_evicts_for_a_pod_that_passes() -> None:
     pod = pod_of(make_pod("next").scheduler("kindred"))
     for passing, filters in ((), "InterPodAffinity"), (("kindred",), ""):
-        settings = Settings.model_validate({**DECIDING, "bypass_schedulers": passing})
+        settings = Settings.model_validate({**DECIDING, "decide_schedulers": (), "bypass_schedulers": passing})
         rules = scheduler_profiles(DECIDE, settings=settings).of(pod)
         assert rules.configured is not None
         assert ",".join(rules.configured.extender_filters) == filters

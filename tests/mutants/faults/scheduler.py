@@ -27,6 +27,13 @@ FAULTS: Final = (
         tests=("test_scheduler_config.py",),
     ),
     Fault(
+        id="decided-pod-passes-by-its-namespace",
+        breaks="A pod of a bypassed namespace passes, and its scheduler without filters places it on any node.",
+        old="pod.namespace in self._namespaces and not self._decides_for(pod)",
+        new="pod.namespace in self._namespaces",
+        tests=("test_scopes.py",),
+    ),
+    Fault(
         id="other-filters-first",
         breaks="Plugins that only an extension point names are asked before those of multiPoint.",
         old="first = [*overriding, *expanded, *written]",

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
+from pydantic import ValidationError
 
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes
@@ -52,3 +53,30 @@ def test_a_pod_of_another_scheduler_is_answered_with_all_nodes_that_fit() -> Non
         pod = replace(make_pod("p"), spec={"schedulerName": scheduler})
         responded[scheduler] = len(ask(app, "POST", "/filter", by_name(pod, "n1", "n2")).json()["NodeNames"])
     assert responded == {"a": 1, "b": 2}
+
+
+def test_a_pod_that_is_decided_for_is_judged_in_a_bypassed_namespace_too() -> None:
+    """Its scheduler has no filters: without a verdict, kube-scheduler would place it on any node of its list."""
+    nodes = [make_node("n1").unschedulable(), make_node("n2").allocatable(pods=10)]
+    settings = Settings(
+        decide="listed-nodes",
+        decide_schedulers=("a",),
+        profile="full",
+        bypass_namespaces=("shop",),
+        bypass_schedulers=("c",),
+    )
+    app = create_service(settings, mirror_of(*nodes), None).app
+    responded = {}
+    for scheduler in "abc":
+        pod = replace(make_pod("p").in_namespace("shop"), spec={"schedulerName": scheduler})
+        responded[scheduler] = ask(app, "POST", "/filter", by_name(pod, "n1", "n2")).json()["NodeNames"]
+    assert responded == {"a": ["n2"], "b": ["n1", "n2"], "c": ["n1", "n2"]}
+
+
+@pytest.mark.parametrize("key", ["decide_schedulers", "decide_claims_scheduler", "decide_groups_scheduler"])
+def test_a_scheduler_is_decided_for_or_passes(key: str) -> None:
+    value = ("a",) if key == "decide_schedulers" else "a"
+    named = {"profile": "full", "bypass_schedulers": ("a", "b"), key: value}
+    assert Settings.model_validate(named).decide == "off"
+    with pytest.raises(ValidationError, match="a: Kindred decides for its pods"):
+        Settings.model_validate({**named, "decide": "any-node"})
