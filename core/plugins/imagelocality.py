@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from core.framework.interface import SKIP, SUCCESS, ScorePlugin, Status
+from core.framework.interface import SUCCESS, ScorePlugin, Status
 from core.framework.invalidation import InvalidationRule, Operation, Scope, node_update
 from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.changes import NodeChange
@@ -130,7 +130,8 @@ class Preference:
         for position, node in batch.unmirrored.items():
             sums[position] = 0 if node is None else self._of_unmirrored(node)
         highest = MAX_CONTAINER_THRESHOLD * self._number
-        clipped = np.clip(sums, MIN_THRESHOLD, highest)
+        # In upstream's order: of a pod without containers, the highest is below the least.
+        clipped = np.where(sums < MIN_THRESHOLD, MIN_THRESHOLD, np.minimum(sums, highest))
         scores: Int64Array = MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (highest - MIN_THRESHOLD)
         return scores
 
@@ -168,13 +169,11 @@ class ImageLocality(ScorePlugin[Preference]):
     scores_alone = True
     normalizes_alone = True
 
-    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Preference | None]:
-        """Collect the pod's images. SKIP for a pod without images that count."""
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Preference]:
+        """Collect the pod's images."""
         taken = mirror.rules.image_volumes
         images = pod.demand.images if taken is ImageVolumes.IGNORED else (*pod.demand.images, *pod.demand.image_volumes)
         number = len(images) if taken is ImageVolumes.COUNTED else len(pod.demand.images)
-        if not number:
-            return SKIP, None
         return SUCCESS, Preference(mirror.derived(ImageStates), images, number)
 
     def score(self, state: Preference, batch: NodeBatch) -> Int64Array:

@@ -49,8 +49,9 @@ class Line:
 
     @property
     def rules(self) -> Rules:
-        """The rules by which the case is answered."""
-        return _rules_of(self.release)
+        """The rules by which the case is answered. Raises FeatureGateError."""
+        gates = self.content.get("featureGates")
+        return rules_of(self.release, gates) if gates else _rules_of(self.release)
 
 
 _rules_of = cache(rules_of)  # of a hundred cases and more

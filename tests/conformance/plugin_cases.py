@@ -7,23 +7,31 @@ from typing import Final
 
 import msgspec
 
-from app.objects.decode_devices import decode_device_class
-from core.events import ClusterEvent
+from app.objects.resources import RESOURCES
+from core.events import ClusterEvent, Kind
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Code, Plugin, Status
 from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import DeviceClass, ReplicaSet, ReplicationController, Service, StatefulSet
 from core.objects.pod import Pod
 from core.plugins import PLUGINS
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
-from core.plugins.podtopologyspread.plugin import PodTopologySpread
-from tests.conformance.combined_cases import combined_expected, combined_response
+from tests.conformance.combined_cases import arguments_of, combined_expected, combined_response
 from tests.conformance.engine import ask, decoded_pod, load
 from tests.conformance.golden_files import Line, Members
 from tests.conformance.results import Difference, Results, differences
 from tests.reference.answer import Response
 
 _PASSED: Final = ("Success", "Skip")
+_OTHERS: Final[Mapping[str, Kind]] = {
+    "deviceclasses": DeviceClass,
+    "services": Service,
+    "replicationcontrollers": ReplicationController,
+    "replicasets": ReplicaSet,
+    "statefulsets": StatefulSet,
+}
+"""Member of a case -> kind of its objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +47,12 @@ def _interpodaffinity_expected(case: Members) -> Members:
 
 
 def _interpodaffinity_response(mirror: ClusterMirror, case: Members) -> Members:
-    args = case.get("args") or {}
-    plugin = InterPodAffinity(
-        hard_pod_affinity_weight=args.get("hardPodAffinityWeight", 1),
-        ignore_preferred_terms_of_existing_pods=args.get("ignorePreferredTermsOfExistingPods", False),
-    )
+    plugin = InterPodAffinity(**arguments_of(case).get("InterPodAffinity", {}))
     return ask(plugin, mirror, case["pod"], [node["metadata"]["name"] for node in case["nodes"]]).members()
 
 
-def plugin_runner(name: str, make: Callable[[], Plugin]) -> Runner:
-    """Return the runner of any plugin with upstream's default arguments, over `expected.plugins.NAME`."""
+def plugin_runner(name: str) -> Runner:
+    """Return the runner of any plugin with the arguments of the case, over `expected.plugins.NAME`."""
 
     def expected(case: Members) -> Members:
         members = case["expected"]["plugins"][name]
@@ -62,7 +66,7 @@ def plugin_runner(name: str, make: Callable[[], Plugin]) -> Runner:
         }
 
     def response(mirror: ClusterMirror, case: Members) -> Members:
-        return plugin_response(make(), mirror, case)
+        return plugin_response(PLUGINS[name](**arguments_of(case).get(name, {})), mirror, case)
 
     return Runner(expected, response)
 
@@ -115,8 +119,7 @@ def _scored(
 
 
 RUNNERS: Final[Mapping[str, Runner]] = {
-    **{name: plugin_runner(name, make) for name, make in PLUGINS.items()},
-    "PodTopologySpread": plugin_runner("PodTopologySpread", partial(PodTopologySpread, defaulting_type="List")),
+    **{name: plugin_runner(name) for name in PLUGINS},
     "InterPodAffinity": Runner(_interpodaffinity_expected, _interpodaffinity_response),
 }
 
@@ -141,8 +144,9 @@ def run(lines: Iterable[Line], results: Results) -> None:
 def _mirror(line: Line) -> ClusterMirror:
     case = line.content
     mirror = load(case["namespaces"], case["nodes"], case["pods"], rules=line.rules)
-    for device_class in case.get("deviceclasses", ()):
-        mirror.apply(ClusterEvent("Add", decode_device_class(msgspec.json.encode(device_class))))
+    for member, kind in _OTHERS.items():
+        for each in case.get(member, ()):
+            mirror.apply(ClusterEvent("Add", RESOURCES[kind].decode(msgspec.json.encode(each))))
     return mirror
 
 

@@ -6,14 +6,15 @@ from typing import Final
 import msgspec
 
 from app.objects.decode_node import decode_pod_disruption_budget
+from core.diagnosis.diagnosis import Diagnosis
 from core.events import ClusterEvent
-from core.framework.evaluation import Failure, FitChecks
+from core.framework.evaluation import Failure
 from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.preemption import Victims, best_nodes, dry_run, why_not_eligible
 from core.profile import Profile, full_profile
-from tests.conformance.engine import decoded_pod, load
+from tests.conformance.engine import add_volumes, decoded_pod, load
 from tests.conformance.golden_files import Line, Members, other_rules
 from tests.conformance.results import Difference, Results, differences
 
@@ -40,8 +41,12 @@ def _differences(profile: Profile, line: Line) -> list[Difference]:
 def _response(profile: Profile, case: Members, mirror: ClusterMirror) -> Members:
     pod = decoded_pod(case["pod"])
     names = [node["metadata"]["name"] for node in case["nodes"]]
-    checks = FitChecks(mirror, profile.filters, pod, names)
-    failed = {name: failure for name, failure in zip(names, checks.failures(), strict=True) if failure is not None}
+    decision = Diagnosis(profile, mirror, pod, mirror.batch(names))
+    failed = {
+        name: Failure(decision.verdicts.status(position), plugin)
+        for position, name in enumerate(names)
+        if (plugin := decision.deciding_plugin(position))
+    }
     potential = [name for name, failure in failed.items() if failure.status.code is Code.UNSCHEDULABLE]
     found = dict(zip(names, dry_run(mirror, profile.filters, pod, names), strict=True))
     candidates = {name: each for name, each in found.items() if isinstance(each, Victims)}
@@ -61,7 +66,9 @@ def _response(profile: Profile, case: Members, mirror: ClusterMirror) -> Members
 def _mirror(line: Line) -> ClusterMirror:
     """Load a case while other rules hold, and change them then: the answers do not depend on what held before."""
     case = line.content
-    mirror = load(case["namespaces"], case["nodes"], case["pods"], rules=other_rules(line.rules))
+    pods = [*case["pods"], *case.get("nominated", ())]
+    mirror = load(case["namespaces"], case["nodes"], pods, rules=other_rules(line.rules))
+    add_volumes(mirror, case)
     for budget in case["pdbs"]:
         mirror.apply(ClusterEvent("Add", decode_pod_disruption_budget(msgspec.json.encode(budget))))
     mirror.change_rules(line.rules)

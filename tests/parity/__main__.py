@@ -37,6 +37,9 @@ _SHARES: Final = {
     "nominated": 3,
     "devices": 4,
     "simulation": 2,
+    "arguments": 4,
+    "gates": 2,
+    "odd": 4,
     MUTATED: 2,
 }
 """Kind -> its number among 26 cases."""

@@ -9,6 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from app.objects.decode import DecodeError
+from core.framework.scores import MAX_NODE_SCORE
+from core.releases.differences import rules_of
+from core.releases.release import FeatureGateError, nearest
+from tests.conformance.combined_cases import arguments_of
 from tests.conformance.golden_files import GoldenFileError, line_of, read
 from tests.conformance.kinds import RUN
 from tests.conformance.results import Results
@@ -20,6 +25,9 @@ from tests.parity.shrink import shrunk
 
 _NEGATIVE: Final = frozenset({"NotIn", "DoesNotExist"})
 _SCALAR: Final = re.compile(r"Insufficient (?!cpu$|memory$|ephemeral-storage$)\S+$")
+_SETTINGS: Final = ("pluginConfig", "featureGates")
+_DEPENDENCY: Final = "depends on features that are disabled"  # Kindred does not look at what gates depend on
+_REJECTIONS: Final = (*_SETTINGS, "initializing plugin")
 _RUNNING: Final = re.compile(r'^running (?:"\w+" filter plugin|PreFilter plugin "\w+"): ')
 _DRAWINGS: Final = 200
 """Repeats of a case that differs, because some results of upstream depend on the order of a map.
@@ -45,20 +53,40 @@ class Comparison:
 
 def compared(case: V1, reply: Reply, *, negative_selectors: bool) -> Comparison:
     """Compare the engine with the real plugins. `negative_selectors`: the release has kubernetes#141526 fixed."""
+    if reply.rejected.startswith(_REJECTIONS) and _DEPENDENCY not in reply.rejected:
+        return _both_refuse(case)
     if reply.expected is None:
         return Comparison(left_out="upstream panics" if reply.panic else "upstream refuses it")
     if "queue" in case:
         return _sequence(case, reply.expected)
-    if not negative_selectors and _has_negative_selector(case["pod"]):
-        return Comparison(left_out="kubernetes#141526")
-    if "candidates" in reply.expected and reply.expected["prefilter"] != "Success":
-        return Comparison(left_out="no dry run, as PreFilter failed")
+    if why := _why_left_out(case, reply.expected, negative_selectors=negative_selectors):
+        return Comparison(left_out=why)
     results = Results()
     line = line_of({**case, "expected": sorted_reasons(reply.expected)}, case["name"])
     RUN[line.kind]([line], results)
     if results.left_out and not (results.passed or results.failed):
         return Comparison(left_out=", ".join(results.left_out))
     return Comparison(frozenset(results.failed), results.text() if results.failed else "")
+
+
+def _why_left_out(case: V1, expected: V1, *, negative_selectors: bool) -> str:
+    if not negative_selectors and _has_negative_selector(case["pod"]):
+        return "kubernetes#141526"
+    if "candidates" in expected and expected["prefilter"] != "Success":
+        return "no dry run, as PreFilter failed"
+    if not all(0 <= score <= MAX_NODE_SCORE for score in _normalized(expected)):
+        return "a score that fails the pod, because amounts overflow"
+    return ""
+
+
+def _both_refuse(case: V1) -> Comparison:
+    """Compare a case whose settings kube-scheduler refuses, which does not start with them."""
+    try:
+        arguments_of(case)
+        rules_of(nearest(case["kubernetes"]).release, case.get("featureGates"))
+    except (DecodeError, FeatureGateError):
+        return Comparison(left_out="settings that both refuse")
+    return Comparison(frozenset(_SETTINGS), f"kube-scheduler refuses {[case.get(member) for member in _SETTINGS]}\n")
 
 
 def _sequence(case: V1, expected: V1) -> Comparison:
@@ -132,13 +160,20 @@ def sorted_reasons(value: Any) -> Any:  # noqa: ANN401  # any JSON
     return value
 
 
+def _normalized(expected: V1) -> Iterator[int]:
+    """Yield the normalised scores of all plugins. RunScorePlugins fails where one is not 0 to 100."""
+    for members in expected.get("plugins", {}).values():
+        for over in ("all", "feasible"):
+            yield from (members.get(f"normalized_{over}") or {}).values()
+
+
 def _has_negative_selector(pod: V1) -> bool:
     """Return whether a term of a pod has a namespaceSelector of only negative requirements."""
     affinity = pod["spec"].get("affinity") or {}
     for member in ("podAffinity", "podAntiAffinity"):
         for terms in (affinity.get(member) or {}).values():
             for each in terms or ():
-                selector = each.get("podAffinityTerm", each).get("namespaceSelector") or {}
+                selector = (each.get("podAffinityTerm", each) or {}).get("namespaceSelector") or {}
                 operators = {one.get("operator") for one in selector.get("matchExpressions") or ()}
                 if operators and operators <= _NEGATIVE and not selector.get("matchLabels"):
                     return True

@@ -1,15 +1,24 @@
 """Random golden cases without their `expected`. Seed, kind and number determine each case."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Final
 
+from core.releases.release import GATES
 from tests.parity import random_volumes
 from tests.parity.mutation import without_shared_ports
+from tests.parity.odd_values import NUMBERS, make_odd
+from tests.parity.random_arguments import owners, plugin_config
 from tests.parity.random_devices import device_case
 from tests.parity.random_nodes import NAMESPACES, V1, device_classes, namespaces, nodes
 from tests.parity.random_pods import PRIORITIES, pod, pods_on, resize
 from tests.parity.random_sequences import sequence_case
+
+_PREEMPTED: Final = "PreemptionByScheduler"
+_ODD: Final = ("plugins", "plugins", "resize", "preemption", "nominated", "volumes", "volumes")
+"""Kinds that have odd values. They have all fields of which `odd_values` has some."""
+_GATES: Final = sorted(set(GATES) - {"GenericWorkload", "DRANodeAllocatableResources"})
 
 
 def plugin_case(random: Random) -> V1:
@@ -77,25 +86,31 @@ def preemption_case(random: Random) -> V1:
         if random.random() < 0.1:
             resize(random, each)
     without_shared_ports(running)
-    return {
+    for each in running:
+        if random.random() < 0.06:
+            each["metadata"]["deletionTimestamp"] = "2026-01-01T01:00:00Z"
+            each["status"]["conditions"] = [
+                {"type": "DisruptionTarget", "status": random.choice(("True", "True", "False")), "reason": _PREEMPTED}
+            ]
+    made = {
         "namespaces": namespaces(random),
         "nodes": cluster,
         "pods": running,
         "pod": incoming,
         "pdbs": [_budget(random, f"pdb{index}", running) for index in range(random.choice((0, 1, 1, 2, 3)))],
     }
+    if random.random() < 0.25:
+        made["nominated"] = _pending(random, [node["metadata"]["name"] for node in cluster])
+    if random.random() < 0.2:
+        _add_volumes(random, made)
+        _share_claims(made)
+    return made
 
 
 def nominated_case(random: Random) -> V1:
     """Return a case of filters with nominated pods, with volumes at times."""
     cluster = nodes(random)
     names = [node["metadata"]["name"] for node in cluster]
-    pending = [pod(random, f"w{index}") for index in range(random.randint(2, 8))]
-    for each in pending:
-        each["status"]["nominatedNodeName"] = random.choice(names) if random.random() < 0.95 else "none"
-        each["spec"]["priority"] = random.choice(PRIORITIES)
-        if random.random() < 0.07:
-            each["metadata"]["deletionTimestamp"] = "2026-01-01T01:00:00Z"
     incoming = pod(random, "incoming", terms=random.choice((0.1, 0.3, 0.6)))
     incoming["spec"]["priority"] = random.choice((0, 0, 5))
     if random.random() < 0.1:
@@ -106,15 +121,75 @@ def nominated_case(random: Random) -> V1:
         "nodes": cluster,
         "pods": pods_on(random, cluster, 1),
         "pod": incoming,
-        "nominated": pending,
+        "nominated": _pending(random, names),
     }
     if random.random() < 0.3:
         _add_volumes(random, made)
     return made
 
 
+def arguments_case(random: Random) -> V1:
+    """Return a plugin case with arguments of plugins, Services and controllers."""
+    made = plugin_case(random)
+    del made["args"]
+    if random.random() < 0.5:
+        made["pod"]["spec"].pop("topologySpreadConstraints", None)
+    return {**made, **owners(random, [*made["pods"], made["pod"]]), "pluginConfig": plugin_config(random)}
+
+
+def gates_case(random: Random) -> V1:
+    """Return a case with feature gates that are not the default ones of every release."""
+    made = random.choice((plugin_case, resize_case, volume_case))(random)
+    gates = {name: random.random() < 0.5 for name in random.sample(_GATES, random.randint(1, 3))}
+    if random.random() < 0.3:
+        gates = {"TaintTolerationComparisonOperators": random.random() < 0.8}
+        _compare_taints(random, made)
+    return {**made, "featureGates": gates}
+
+
+def _compare_taints(random: Random, case: V1) -> None:
+    """Give nodes taints with numbers, and the pod a toleration that compares them."""
+    effects = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+    for each in case["nodes"]:
+        if random.random() < 0.6:
+            taint = {"key": "level", "value": random.choice(NUMBERS), "effect": random.choice(effects)}
+            each["spec"]["taints"] = [*each["spec"].get("taints", ()), taint]
+    spec = case["pod"]["spec"]
+    toleration = {"key": "level", "operator": random.choice(("Gt", "Lt")), "value": random.choice(NUMBERS)}
+    spec["tolerations"] = [*spec.get("tolerations", ()), toleration]
+
+
+def odd_case(random: Random) -> V1:
+    """Return a case with odd values of some fields."""
+    return make_odd(random, KINDS[random.choice(_ODD)](random))
+
+
+def _share_claims(case: V1) -> None:
+    """Let no ReadWriteOncePod claim have several users: upstream takes them for one, so that it is free without one."""
+    names = Counter(
+        each["persistentVolumeClaim"]["claimName"]
+        for user in case["pods"]
+        for each in user["spec"].get("volumes", ())
+        if "persistentVolumeClaim" in each
+    )
+    for claim in case["pvcs"]:
+        if names[claim["metadata"]["name"]] > 1 and "ReadWriteOncePod" in claim["spec"]["accessModes"]:
+            claim["spec"]["accessModes"] = ["ReadWriteOnce"]
+
+
+def _pending(random: Random, names: Sequence[str]) -> list[V1]:
+    """Return pods that wait for one of these nodes."""
+    pending = [pod(random, f"w{index}") for index in range(random.randint(2, 8))]
+    for each in pending:
+        each["status"]["nominatedNodeName"] = random.choice(names) if random.random() < 0.95 else "none"
+        each["spec"]["priority"] = random.choice(PRIORITIES)
+        if random.random() < 0.07:
+            each["metadata"]["deletionTimestamp"] = "2026-01-01T01:00:00Z"
+    return pending
+
+
 def _add_volumes(random: Random, case: V1) -> None:
-    users = [*case["pods"], *case["nominated"], case["pod"]]
+    users = [*case["pods"], *case.get("nominated", ()), case["pod"]]
     for each in users:
         if random.random() < 0.5:
             each["metadata"]["namespace"] = NAMESPACES[0]
@@ -141,6 +216,9 @@ KINDS: Final[Mapping[str, Callable[[Random], V1]]] = {
     "nominated": nominated_case,
     "devices": device_case,
     "simulation": sequence_case,
+    "arguments": arguments_case,
+    "gates": gates_case,
+    "odd": odd_case,
 }
 """Kind -> the function that makes a case. `Mutator` makes the cases of `mutated` from golden ones."""
 

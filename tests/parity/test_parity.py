@@ -127,6 +127,49 @@ def rejected(*nodes: str) -> V1:
     return {"plugins": {"DynamicResources": members}, "feasible": feasible, "full": {}}
 
 
+WEIGHT = "dev/edge/hard-weight-100"
+
+
+def with_settings(**settings: object) -> V1:
+    """Return a golden case with settings instead of its arguments."""
+    case = next(dict(line.content) for line in read(newest()[0]) if line.content["name"] == WEIGHT)
+    return {"kubernetes": "1.37", **{name: value for name, value in case.items() if name != "args"}, **settings}
+
+
+def config(weight: int) -> list[V1]:
+    return [
+        {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": weight}},
+        {"name": "PodTopologySpread", "args": {"defaultingType": "List"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "refuses", "differs"),
+    [
+        ({"pluginConfig": config(100)}, False, False),
+        ({"pluginConfig": config(1)}, False, True),  # other scores
+        ({"pluginConfig": config(101)}, False, True),  # Kindred alone refuses it
+        ({"pluginConfig": config(101)}, True, False),
+        ({"pluginConfig": config(100)}, True, True),
+        ({"pluginConfig": config(100), "featureGates": {"DRAExtendedResource": False}}, True, False),  # it is locked
+        ({"pluginConfig": config(100), "featureGates": {"VolumeLimitScaling": False}}, True, True),
+    ],
+)
+def test_settings_hold_for_the_engine_and_what_one_side_alone_refuses_is_a_difference(
+    settings: V1, *, refuses: bool, differs: bool
+) -> None:
+    case = with_settings(**settings)
+    reply = Reply(rejected="featureGates: locked") if refuses else Reply(expected=case["expected"])
+    assert bool(compared(case, reply, negative_selectors=True).failed) is differs
+
+
+def test_a_score_with_which_a_scheduler_fails_tells_nothing() -> None:
+    case = with_settings(pluginConfig=config(100))
+    members = {**case["expected"]["plugins"]["NodeResourcesFit"], "normalized_all": {"n0": 101}}
+    expected = {**case["expected"], "plugins": {**case["expected"]["plugins"], "NodeResourcesFit": members}}
+    assert "overflow" in compared(case, Reply(expected=expected), negative_selectors=True).left_out
+
+
 ALTERNATING = """\
 import json, sys
 for number, line in enumerate(sys.stdin):

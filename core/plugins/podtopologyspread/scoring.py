@@ -224,9 +224,13 @@ def _worth(constraint: SpreadConstraint, trait: Int64Array, weight: float, pods:
 def turned(raw: Int64Array, lowest: int) -> Int64Array:
     """Invert and normalise the raw scores of nodes that are all scored. `lowest` is the lowest of them."""
     highest = raw.item(raw.argmax())
-    if highest <= 0:
-        return np.full_like(raw, MAX_NODE_SCORE)
-    return mapped(raw, lowest, highest, lambda scores: MAX_NODE_SCORE * (highest + lowest - scores) // highest)
+    if highest > 0:
+        found = mapped(raw, lowest, highest, lambda scores: MAX_NODE_SCORE * (highest + lowest - scores) // highest)
+    else:
+        found = np.full_like(raw, MAX_NODE_SCORE)
+    if lowest < 0:  # only with a maxSkew below 1. To upstream, a node with -1 is one that is not scored
+        found[raw == -1] = 0
+    return found
 
 
 def _number_of_domains(empty: int | None, ids: IntpArray) -> int:

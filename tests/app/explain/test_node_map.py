@@ -29,7 +29,7 @@ def test_golden_cases_are_drawn_as_filter_and_prioritize_answer_them() -> None:
     for case in sample():
         mirror, profile = (
             load(case["namespaces"], case["nodes"], case["pods"]),
-            combined_profile(case.get("args") or {}),
+            combined_profile(case),
         )
         drawn = drawn_of(mirror, profile, case["pod"], [node["metadata"]["name"] for node in case["nodes"]])
         assert_as_responded(drawn, Extender(profile, mirror, None), case["pod"])

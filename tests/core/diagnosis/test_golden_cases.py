@@ -90,7 +90,7 @@ def test_verdicts_and_scores_are_the_schedulers(number: int) -> None:
 def test_with_all_plugins_an_explanation_is_of_what_filter_and_prioritize_answer(number: int) -> None:
     for case in part(number):
         mirror, names, pod = mirror_of(case), names_of(case), decoded_pod(case["pod"])
-        profile = combined_profile(case.get("args") or {})
+        profile = combined_profile(case)
         decision = Diagnosis(profile, mirror, pod, mirror.batch(names))
         details = [node_detail(decision, position, 0) for position in range(len(names))]
         evaluation = FreshEvaluation(mirror, pod)

@@ -12,6 +12,8 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Demand, Pod
 from core.plugins.imagelocality import MAX_COLUMNS, ImageLocality, ImageStates
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.builders import make_node
 from tests.core.decoded import mirror_of, node_of
 
@@ -36,6 +38,15 @@ def scores(mirror: ClusterMirror, pod: Pod, *names: str, whole: tuple[Node, ...]
 
 def test_strangers_can_be_scored_where_no_node_is_known() -> None:
     assert scores(ClusterMirror(), pod_with("web:1"), whole=(node_of(WEB),)) == [100]
+
+
+def test_a_pod_without_containers_has_a_score_by_upstreams_order_of_limits() -> None:
+    """calculatePriority: below the least it is the least, and only else the highest, which is 0 for no container."""
+    mirror = mirror_of(WEB, make_node("bare"))
+    assert scores(mirror, pod_with(), "web", "bare") == [0, 0]
+    mirror.change_rules(rules_of(Release(1, 36)))  # image volumes count, but not for the number of images
+    volume = Pod(uid="incoming", namespace="default", name="incoming", demand=Demand(image_volumes=("web:1",)))
+    assert scores(mirror, volume, "web", "bare") == [100, 0]
 
 
 def test_more_images_can_be_asked_for_than_are_kept() -> None:

@@ -194,6 +194,18 @@ FAULTS: Final = (
         tests=("plugins/test_invalidation.py",),
     ),
     Fault(
+        id="images-of-no-container-are-limited-first",
+        breaks="A pod without containers prefers every node, whatever images it has.",
+        old="np.where(sums < MIN_THRESHOLD, MIN_THRESHOLD, np.minimum(sums, highest))",
+        new="np.clip(sums, MIN_THRESHOLD, highest)",
+    ),
+    Fault(
+        id="spread-of-minus-1-is-a-score",
+        breaks="With a maxSkew of 0, a domain without pods has the best score. Upstream takes it for ignored.",
+        old="        found[raw == -1] = 0\n",
+        new="        pass\n",
+    ),
+    Fault(
         id="image-spread-of-one-node-less",
         breaks="An image counts for less than it is spread over the nodes.",
         old="                spread = states.holders[name] / states.total\n",

@@ -36,7 +36,7 @@ def test_the_decided_node_is_one_of_the_best(
     for case in cases:
         combined = case["expected"]["combined"]
         mirror = load(case["namespaces"], case["nodes"], case["pods"])
-        setting = DecidingSetting(mirror, scope, combined_profile(case.get("args") or {}), cached=cached)
+        setting = DecidingSetting(mirror, scope, combined_profile(case), cached=cached)
         names = [node["metadata"]["name"] for node in case["nodes"]]
         body = msgspec.json.encode({"Pod": case["pod"], "NodeNames": names})
         feasible = combined["feasible"]

@@ -363,3 +363,9 @@ def test_terminating_pods_leave_the_counts_with_their_node() -> None:
     tell(mirror, "Add", replace(A1, labels={}))
     assert counted(mirror) == {"a1": 1}
     assert counted(mirror, selecting(app="web", tier="x")) == {}
+
+
+def test_a_raw_score_of_minus_1_is_that_of_a_node_that_is_not_scored() -> None:
+    """NormalizeScore: invalidScore. A maxSkew of 0, which no API server takes, gives it to a domain without pods."""
+    for raw, scores in (([-1, 0], [0, 100]), ([-1, -1], [0, 0])):
+        assert SYSTEM.normalize(np.array(raw)).tolist() == scores

@@ -2,20 +2,26 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/featuregate"
+	configv1 "k8s.io/kube-scheduler/config/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
@@ -45,6 +51,12 @@ type testCase struct {
 	DeviceSlices      []*resourcev1.ResourceSlice     `json:"resourceslices"`
 	DeviceClaims      []*resourcev1.ResourceClaim     `json:"resourceclaims"`
 	DeviceTaintRules  []*deviceTaintRule              `json:"devicetaintrules"`
+	Services          []*v1.Service                   `json:"services"`
+	Controllers       []*v1.ReplicationController     `json:"replicationcontrollers"`
+	ReplicaSets       []*appsv1.ReplicaSet            `json:"replicasets"`
+	StatefulSets      []*appsv1.StatefulSet           `json:"statefulsets"`
+	PluginConfig      []json.RawMessage               `json:"pluginConfig"` // of the profile, as in its file
+	FeatureGates      map[string]bool                 `json:"featureGates"`
 }
 
 // arguments are those of InterPodAffinity; what is absent has upstream's default.
@@ -122,14 +134,57 @@ func (c *cluster) readNodes() error {
 	return nil
 }
 
-// profileOf is the default profile of the release. Only device cases have DynamicResources, and only nominated and device
-// cases have default constraints of topology spread.
-func profileOf(line *testCase) (*config.KubeSchedulerProfile, error) {
-	defaults, err := latest.Default()
+// setGates sets the feature gates of a case, and returns what sets them as they were.
+func (c *testCase) setGates() (func(), error) {
+	gate := utilfeature.DefaultMutableFeatureGate
+	known, before := gate.GetAll(), map[string]bool{}
+	for name := range c.FeatureGates {
+		if _, ok := known[featuregate.Feature(name)]; !ok {
+			return nil, fmt.Errorf("featureGates: %s is unknown", name)
+		}
+		before[name] = gate.Enabled(featuregate.Feature(name))
+	}
+	reset := func() { _ = gate.SetFromMap(before) }
+	if err := gate.SetFromMap(c.FeatureGates); err != nil {
+		reset() // gates are set even where one that they depend on is off
+		return nil, fmt.Errorf("featureGates: %w", err)
+	}
+	return reset, nil
+}
+
+// configured is a file of the release with one profile, and the pluginConfig of the case in it.
+func configured(line *testCase) (*config.KubeSchedulerConfiguration, error) {
+	text, err := json.Marshal(object{
+		"apiVersion": configv1.SchemeGroupVersion.String(),
+		"kind":       "KubeSchedulerConfiguration",
+		"profiles":   []object{{"pluginConfig": line.PluginConfig}},
+	})
 	if err != nil {
 		return nil, err
 	}
-	profile := &defaults.Profiles[0]
+	made, _, err := scheme.Codecs.UniversalDecoder().Decode(text, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	found, ok := made.(*config.KubeSchedulerConfiguration)
+	if !ok {
+		return nil, fmt.Errorf("it is a %T", made)
+	}
+	found.TypeMeta.APIVersion = configv1.SchemeGroupVersion.String()
+	if err := validation.ValidateKubeSchedulerConfiguration(found); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// profileOf is the default profile of the release. Only device cases have DynamicResources, and only nominated and device
+// cases have default constraints of topology spread, unless the case has a pluginConfig.
+func profileOf(line *testCase) (*config.KubeSchedulerProfile, error) {
+	file, err := configured(line)
+	if err != nil {
+		return nil, fmt.Errorf("pluginConfig: %w", err)
+	}
+	profile := &file.Profiles[0]
 	kept := profile.Plugins.MultiPoint.Enabled[:0]
 	for _, each := range profile.Plugins.MultiPoint.Enabled {
 		if each.Name != names.DynamicResources || line.DeviceSlices != nil {
@@ -143,9 +198,12 @@ func profileOf(line *testCase) (*config.KubeSchedulerProfile, error) {
 			if line.Args.HardPodAffinityWeight != nil {
 				args.HardPodAffinityWeight = *line.Args.HardPodAffinityWeight
 			}
-			args.IgnorePreferredTermsOfExistingPods = line.Args.IgnorePreferredTermsOfExistingPods
+			if line.Args.IgnorePreferredTermsOfExistingPods {
+				args.IgnorePreferredTermsOfExistingPods = true
+			}
 		case *config.PodTopologySpreadArgs:
-			if line.Nominated == nil && line.DeviceSlices == nil {
+			hasDefaults := line.DeviceSlices != nil || (line.Nominated != nil && line.Budgets == nil)
+			if !hasDefaults && line.PluginConfig == nil {
 				args.DefaultingType = config.ListDefaulting
 			}
 		case *config.DynamicResourcesArgs:
@@ -198,6 +256,10 @@ func (c *testCase) objects() []runtime.Object {
 	all = appended(all, c.DeviceClasses)
 	all = appended(all, c.DeviceSlices)
 	all = appended(all, c.DeviceClaims)
+	all = appended(all, c.Services)
+	all = appended(all, c.Controllers)
+	all = appended(all, c.ReplicaSets)
+	all = appended(all, c.StatefulSets)
 	return append(all, taintRules(c)...)
 }
 

@@ -3,7 +3,7 @@
 //
 // On stdin come cases, a JSON object a line. For each a line goes to stdout: {"expected": ...} in the golden format,
 // {"panic": ...} if a plugin panicked, or {"rejected": ...} if the objects cannot be decoded or scored. Which kind of case
-// it is, its members tell: `resourceslices`, `queue`, `nominated`, `pdbs`, `storageclasses`, none of them. With -release
+// it is, its members tell: `resourceslices`, `queue`, `pdbs`, `nominated`, `storageclasses`, none of them. With -release
 // it prints the release and ends. With -timed it is the other side of a benchmark, see timed.go.
 package main
 
@@ -84,6 +84,11 @@ func answer(ctx context.Context, line *testCase) (result map[string]any, err err
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the goroutines of the framework
+	reset, err := line.setGates()
+	if err != nil {
+		return nil, err
+	}
+	defer reset()
 	cluster, err := newCluster(ctx, line)
 	if err != nil {
 		return nil, err
@@ -94,10 +99,10 @@ func answer(ctx context.Context, line *testCase) (result map[string]any, err err
 		expected, err = cluster.deviceAnswer(ctx)
 	case line.Queue != nil:
 		expected, err = cluster.sequenceAnswer(ctx)
+	case line.Budgets != nil: // also with nominated pods
+		expected, err = cluster.preemptionAnswer(ctx)
 	case line.Nominated != nil:
 		expected = cluster.nominatedAnswer(ctx)
-	case line.Budgets != nil:
-		expected, err = cluster.preemptionAnswer(ctx)
 	case line.StorageClasses != nil:
 		expected, err = cluster.volumeAnswer(ctx)
 	default:
