@@ -31,6 +31,7 @@ SAME, DIFFERENT, NOT_BUILT = range(3)
 MUTATED: Final = "mutated"
 _SHARES: Final = {
     "plugins": 6,
+    "large": 1,
     "resize": 3,
     "volumes": 4,
     "preemption": 2,
@@ -42,7 +43,7 @@ _SHARES: Final = {
     "odd": 4,
     MUTATED: 2,
 }
-"""Kind -> its number among 26 cases."""
+"""Kind -> its number among the cases of a round."""
 _BATCH: Final = 200
 """Cases of a release before the next release has its turn."""
 _MOST_SHRUNK: Final = 5

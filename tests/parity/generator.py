@@ -21,15 +21,15 @@ _ODD: Final = ("plugins", "plugins", "resize", "preemption", "nominated", "volum
 _GATES: Final = sorted(set(GATES) - {"GenericWorkload", "DRANodeAllocatableResources"})
 
 
-def plugin_case(random: Random) -> V1:
-    """Return a case for all plugins without volumes, alone and together."""
+def plugin_case(random: Random, least: int = 2, most: int = 7) -> V1:
+    """Return a case for all plugins without volumes, alone and together. It has `least` to `most` nodes."""
     args: V1 = {}
     if random.random() < 0.3:
         args = {
             "hardPodAffinityWeight": random.choice((0, 1, 7, 100)),
             "ignorePreferredTermsOfExistingPods": random.random() < 0.5,
         }
-    cluster = nodes(random)
+    cluster = nodes(random, least, most)
     incoming = pod(random, "incoming", terms=random.choice((0.2, 0.5, 0.8)))
     if random.random() < 0.03:
         incoming["spec"]["nodeName"] = random.choice(("n0", "n1"))
@@ -43,6 +43,11 @@ def plugin_case(random: Random) -> V1:
     if random.random() < 0.15:
         made["deviceclasses"] = device_classes(random)
     return made
+
+
+def large_case(random: Random) -> V1:
+    """Return a plugin case of more nodes, because the engine has other ways for many."""
+    return plugin_case(random, 30, 120)
 
 
 def resize_case(random: Random) -> V1:
@@ -210,6 +215,7 @@ def _budget(random: Random, name: str, pods: list[V1]) -> V1:
 
 KINDS: Final[Mapping[str, Callable[[Random], V1]]] = {
     "plugins": plugin_case,
+    "large": large_case,
     "resize": resize_case,
     "volumes": volume_case,
     "preemption": preemption_case,

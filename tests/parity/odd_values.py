@@ -234,6 +234,23 @@ ODD: Final[Mapping[tuple[str, str], Sequence[Any]]] = {
     ("tolerations", "value"): ("", ABSENT, *NUMBERS, "7"),
     ("tolerations", "effect"): ("", None, "None", "noschedule"),
     ("tolerations", "tolerationSeconds"): (0, -1, 300),
+    # in-place resize
+    ("pods.status", "resize"): ("Infeasible", "Deferred", "InProgress", ""),
+    ("pods.status", "conditions"): (
+        *(None, [], [{"type": "PodResizePending", "status": "True"}]),
+        [{"type": "PodResizeInProgress", "status": "True", "reason": "Infeasible"}],
+        [{"type": "PodResizePending", "reason": "Infeasible"}],
+        [{"type": "Ready", "status": "False"}, {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
+    ),
+    ("containerStatuses", "name"): ("c0", "i0", "", "none"),
+    ("containerStatuses", "resources"): (*_NULL, {}, {"requests": {}}, {"requests": None}),
+    ("containerStatuses", "allocatedResources"): (*_NULL, {}),
+    ("pods.status", "initContainerStatuses"): ([{"name": "c0", "allocatedResources": {"cpu": "2"}}],),
+    ("pods.status", "allocatedResources"): (*_NULL, {}, {"cpu": "1", GPU: "1"}),
+    ("pods.status", "resources"): (*_NULL, {}, {"requests": {}}, {"requests": {GPU: "1", "cpu": "1"}}),
+    # devices
+    ("deviceclasses", "spec"): (*_NULL, {}),
+    ("deviceclasses.spec", "extendedResourceName"): (None, "", GPU, "cpu", "not valid", "hugepages-2Mi"),
     # affinity
     ("podAffinity", "requiredDuringSchedulingIgnoredDuringExecution"): (None, [], [{}], [_TERM, _TERM]),
     ("podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"): (None, [], [{}], [_TERM, _TERM]),

@@ -39,7 +39,7 @@ def namespaces(random: Random) -> list[V1]:
 
 
 def nodes(random: Random, least: int = 2, most: int = 7) -> list[V1]:
-    """Return some nodes, n0 to at most n6."""
+    """Return some nodes: n0, n1 and so on."""
     return [node(random, f"n{index}") for index in range(random.randint(least, most))]
 
 

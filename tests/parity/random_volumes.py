@@ -10,6 +10,17 @@ EBS: Final = "ebs.csi.aws.com"
 GCE: Final = "pd.csi.storage.gke.io"
 DRIVERS: Final = (CSI, EBS, GCE)
 IN_TREE: Final = {"kubernetes.io/aws-ebs": EBS, "kubernetes.io/gce-pd": GCE}
+_OTHER_IN_TREE: Final = {
+    "kubernetes.io/azure-disk": (
+        "disk.csi.azure.com",
+        {"azureDisk": {"diskName": "d", "diskURI": "/subscriptions/s/d"}},
+    ),
+    "kubernetes.io/azure-file": ("file.csi.azure.com", {"azureFile": {"secretName": "s", "shareName": "f"}}),
+    "kubernetes.io/cinder": ("cinder.csi.openstack.org", {"cinder": {"volumeID": "c"}}),
+    "kubernetes.io/portworx-volume": ("pxd.portworx.com", {"portworxVolume": {"volumeID": "p"}}),
+    "kubernetes.io/vsphere-volume": ("csi.vsphere.vmware.com", {"vsphereVolume": {"volumePath": "[d] v"}}),
+}
+"""In-tree plugin -> its CSI driver, and a volume of it, in a pod as in a PersistentVolume."""
 REGION: Final = "topology.kubernetes.io/region"
 ZONES: Final = ("us-a", "us-b", "us-c")
 _BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
@@ -17,6 +28,7 @@ _TOPOLOGY_KEYS: Final = {
     CSI: "topology.csi.example.com/zone",
     EBS: "topology.ebs.csi.aws.com/zone",
     GCE: "topology.gke.io/zone",
+    "cinder.csi.openstack.org": "topology.cinder.csi.openstack.org/zone",
 }
 _BOUND: Final = {"pv.kubernetes.io/bind-completed": "yes"}
 _CLASSES: Final = ("late", "late", "late", "static", "now", "csi-late", "capacity", "")
@@ -112,6 +124,7 @@ def pod_volume(random: Random, name: str) -> V1:
                     "readOnly": read_only,
                 }
             },
+            random.choice([volume for _, volume in _OTHER_IN_TREE.values()]),
             {"csi": {"driver": CSI}},
             {"emptyDir": {}},
         )
@@ -183,6 +196,8 @@ def _source(random: Random, name: str) -> V1:
         {"awsElasticBlockStore": {"volumeID": random.choice(("vol-1", f"vol-{name}"))}},
         {"gcePersistentDisk": {"pdName": random.choice(("d1", f"d-{name}"))}},
     )
+    if random.random() < 0.06:
+        return random.choice([volume for _, volume in _OTHER_IN_TREE.values()])
     return csi if random.random() < 0.75 else random.choice(in_tree)
 
 
@@ -199,6 +214,8 @@ def _storage_classes(random: Random) -> list[V1]:
         if random.random() < 0.15:
             expression = {"key": ZONE, "values": random.sample(ZONES, random.randint(1, 2))}
             each["allowedTopologies"] = [{"matchLabelExpressions": [expression]}]
+    if random.random() < 0.1:
+        found[0]["provisioner"] = random.choice(sorted(_OTHER_IN_TREE))
     if random.random() < 0.05:
         del found[0]["volumeBindingMode"]
     return [each for each in found if random.random() < 0.97]
@@ -206,13 +223,16 @@ def _storage_classes(random: Random) -> list[V1]:
 
 def _csi_node(random: Random, name: str) -> V1:
     drivers: list[V1] = []
-    for driver in DRIVERS:
-        if random.random() < 0.7:
+    for driver in (*DRIVERS, *(other for other, _ in _OTHER_IN_TREE.values())):
+        if random.random() < (0.7 if driver in DRIVERS else 0.4):
             count = {"allocatable": {"count": random.choice((0, 1, 1, 2, 3))}} if random.random() < 0.8 else {}
-            drivers.append({"name": driver, "nodeID": name, "topologyKeys": [_TOPOLOGY_KEYS[driver]], **count})
+            drivers.append(
+                {"name": driver, "nodeID": name, "topologyKeys": [_TOPOLOGY_KEYS.get(driver, ZONE)], **count}
+            )
     annotations = {}
     if random.random() < 0.6:
         migrated = random.sample(sorted(IN_TREE), random.randint(1, 2))
+        migrated += [each for each in _OTHER_IN_TREE if random.random() < 0.5]
         annotations["storage.alpha.kubernetes.io/migrated-plugins"] = ",".join(migrated)
     return {"metadata": {"name": name, "annotations": annotations}, "spec": {"drivers": drivers}}
 

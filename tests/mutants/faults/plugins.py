@@ -204,6 +204,7 @@ FAULTS: Final = (
         breaks="With a maxSkew of 0, a domain without pods has the best score. Upstream takes it for ignored.",
         old="        found[raw == -1] = 0\n",
         new="        pass\n",
+        tests=("podtopologyspread/test_plugin.py",),
     ),
     Fault(
         id="image-spread-of-one-node-less",
