@@ -62,8 +62,9 @@ _REPLACING: Final = frozenset({_STATEFUL, "ReplicaSet", "ReplicationController"}
 """Owners that make a deleted pod again from the present template, and replace none by themselves."""
 ROLLED: Final = frozenset({"Deployment", "Rollout"})
 """Owners whose old pods are made again from the old template: they leave in a rolling update."""
+SCALED: Final = frozenset({*ROLLED, "ReplicaSet", "ReplicationController", "CloneSet", _STATEFUL})
 _CONFIG: Final = "DeploymentConfig"
-SCALED: Final = frozenset({*ROLLED, _CONFIG, "ReplicaSet", "ReplicationController", "CloneSet", _STATEFUL})
+"""It is scaled, too, but its old pods are made again from the old template."""
 
 
 def owner_of(pod: Pod) -> Owner | None:
@@ -164,14 +165,15 @@ class Leaving:
         return Way.TERMINATES if gone.terminating else self._way_of(gone, controller, owner)
 
     def _way_of(self, gone: Pod, controller: ControllerRef, owner: Owner) -> Way | None:
-        if controller.kind in ROLLED:
-            return Way.OWNER_ENDS  # it made the pod itself, as Flink's does, and is not what its scale counts
-        if owner == self._owner and not self._is_rolled:
+        made_it = controller.kind in ROLLED  # as Flink's does: its scale does not count the pod
+        if owner == self._owner and (made_it or not self._is_rolled):
             return None
+        if made_it:
+            return Way.OWNER_ENDS
         if owner == self._owner:
             old = [each for each in self._of_pods_owner if each.controller != self._pod.controller and each.placed]
             return Way.ROLLED_OVER if len(old) == 1 and self._started_as_others(gone) else None
-        if owner.kind not in SCALED:
+        if owner.kind not in {*SCALED, _CONFIG}:
             return Way.OWNER_ENDS
         siblings = self.siblings(gone)
         if controller.kind == _STATEFUL:

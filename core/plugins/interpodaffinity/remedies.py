@@ -196,7 +196,7 @@ def _made_again(obstacles: Obstacles, counted: CountedPod, owner: Owner | None) 
     pod = obstacles.decision.mirror.get_pod(counted.uid)
     if pod is None or owner is None or owner_of(pod) != owner:
         return None
-    if owner.kind not in SCALED:
+    if owner.kind not in SCALED or (pod.controller is not None and pod.controller.kind in ROLLED):
         return None
     most = max(obstacles.leaving.max_unavailable(), 2) if owner.kind in ROLLED else 0
     return RemakePod(counted.pod, counted.uid, counted.node, owner.name, owner.kind, most)

@@ -106,6 +106,8 @@ def test_a_deployment_that_owns_a_pod_itself_does_not_lose_it_when_it_is_scaled(
     assert [each[1] for each in ways(asking(cpu="8"), worker)] == [Way.OWNER_ENDS]
     manager = using("flink-1-x", "n1", cpu="1").label("pod-template-hash", "1").owned_by("ReplicaSet", "flink-1", "r")
     assert not ways(asking(cpu="8").owned_by("Deployment", "flink", "flink"), manager)
+    next_manager = asking(cpu="8").label("pod-template-hash", "2").owned_by("ReplicaSet", "flink-2", "r2")
+    assert not ways(next_manager, worker)
 
 
 def test_a_pod_of_a_deployment_config_leaves_when_that_is_scaled() -> None:
@@ -116,6 +118,15 @@ def test_a_pod_of_a_deployment_config_leaves_when_that_is_scaled() -> None:
     assert ways(asking(cpu="8"), running) == expected
     next_one = asking(cpu="8").label("deploymentconfig", "web").owned_by("ReplicationController", "web-4", "rc4")
     assert not ways(next_one, running)
+
+
+@pytest.mark.parametrize(("kind", "label"), [("ReplicationController", "deploymentconfig"), ("Deployment", "x")])
+def test_no_placed_pod_is_made_again_that_would_be_as_it_was(kind: str, label: str) -> None:
+    """The ReplicationController of a DeploymentConfig has the old template, and so has a worker of Flink."""
+    own = asking().label("app", "web").label(label, "web").required_anti_affinity(term(HOST, labelled(app="web")))
+    placed = using("web-3-x", "n1").label("app", "web").label(label, "web").owned_by(kind, "web-3", "rc")
+    placed = placed.required_anti_affinity(term(HOST, labelled(app="web")))
+    assert not of_kind(Kind.PREFER_TERMS, helps(own.owned_by(kind, "web-3", "rc"), roomy("n1"), placed))
 
 
 def test_an_owner_with_a_pod_that_waits_deletes_that_one_first() -> None:

@@ -85,8 +85,8 @@ FAULTS: Final = (
     Fault(
         id="own-pod-of-a-deployment-scaled-down",
         breaks="A pod that its Deployment made itself is said to leave when the Deployment is scaled.",
-        old="        if controller.kind in ROLLED:\n            return Way.OWNER_ENDS",
-        new="        if not controller.kind:\n            return Way.OWNER_ENDS",
+        old="made_it = controller.kind in ROLLED",
+        new="made_it = not controller.kind",
         tests=("explaining/test_owners.py",),
     ),
     Fault(
