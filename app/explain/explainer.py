@@ -246,6 +246,7 @@ class Explainer:
                 free_claims(self.mirror, fork, pod)
         for pod in found.replaced:
             fork.remove(pod)
+            free_claims(self.mirror, fork, pod)
         for each in found.made:
             fork.add_object(each)
         for place, (pod, node_name) in enumerate(found.placed):

@@ -13,10 +13,12 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork, ForkError
 from core.objects.devices import Constraint, DeviceRequest, ResourceClaim
 from core.objects.pod import Pod, Toleration
-from core.objects.quantity import quantity_text, units
 
-_MEBI: Final = 2**20
-"""Multiples of it are probably bytes."""
+_BYTES: Final = {"Ti": 2**40, "Gi": 2**30, "Mi": 2**20}
+"""Multiples of these are probably bytes."""
+_NANOS: Final = 10**9
+_FRACTIONS: Final = {"n": 1, "u": 10**3, "m": 10**6}
+"""Suffix -> its size in billionths, smallest first."""
 
 
 class OfClaim(Changing, frozen=True, gc=False):
@@ -186,9 +188,13 @@ class DropConstraint(OfClaim, frozen=True, gc=False):
 
 
 def amount_text(amount: int) -> str:
-    """Return an amount in billionths in the notation of Kubernetes."""
-    whole = units(amount)
-    return quantity_text("memory", whole) if whole and not whole % _MEBI else f"{whole}"
+    """Return an amount in billionths in the notation of Kubernetes. It is exact, because people write it again."""
+    for suffix, size in _FRACTIONS.items():
+        if amount % (1000 * size):
+            return f"{amount // size}{suffix}"
+    whole = amount // _NANOS
+    suffix, size = next(((suffix, size) for suffix, size in _BYTES.items() if whole and not whole % size), ("", 1))
+    return f"{whole // size}{suffix}"
 
 
 def constraint_text(constraint: Constraint) -> str:

@@ -248,3 +248,7 @@ class DeviceTaintRule(ClusterWide, frozen=True, kw_only=True, gc=False):
     driver: str | None = None
     pool: str | None = None
     device: str | None = None
+
+    def is_for(self, driver: str, pool: str) -> bool:
+        """Return whether it taints devices of a pool: all, or those of the name `device`."""
+        return self.selects and self.driver in (None, driver) and self.pool in (None, pool)

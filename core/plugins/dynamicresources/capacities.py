@@ -88,6 +88,18 @@ def _unrepresentable(name: str) -> str:
     return f'capacity "{name}": capacity request cannot be represented in the device\'s range arithmetic'
 
 
+def most_of(policy: RequestPolicy | None, amount: int) -> int:
+    """Return the most that one request may consume of an amount. 0: nothing."""
+    if policy is None or (policy.valid_range is None and not policy.valid_values):
+        return amount
+    allowed = policy.valid_range
+    if allowed is None:
+        return max([each for each in policy.valid_values if each <= amount], default=0)
+    lowest = allowed.min or 0
+    most = amount if allowed.max is None else min(amount, allowed.max)
+    return 0 if most < lowest else most - (most - lowest) % (allowed.step or 1)
+
+
 def _violates(amount: int, policy: RequestPolicy) -> bool:
     if amount == policy.default:
         return False

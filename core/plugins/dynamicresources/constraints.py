@@ -49,7 +49,7 @@ class Matching:
 
     def add(self, need: Need, device: PoolDevice) -> bool:
         """Count a device, and return true, if the constraint allows it."""
-        if not _concerns(self._requests, need):
+        if not concerns(self._requests, need):
             return True
         found = device.attribute(self._name)
         if found is None:
@@ -63,7 +63,7 @@ class Matching:
 
     def remove(self, need: Need) -> None:
         """Undo the last successful `add`."""
-        if _concerns(self._requests, need):
+        if concerns(self._requests, need):
             self._devices -= 1
 
 
@@ -77,7 +77,7 @@ class Distinct:
 
     def add(self, need: Need, device: PoolDevice) -> bool:
         """Count a device, and return true, if the constraint allows it."""
-        if not _concerns(self._requests, need):
+        if not concerns(self._requests, need):
             return True
         found = device.attribute(self._name)
         if found is None or (self._values and found.kind not in _COMPARED) or found in self._values:
@@ -87,7 +87,7 @@ class Distinct:
 
     def remove(self, need: Need) -> None:
         """Undo the last successful `add`."""
-        if _concerns(self._requests, need):
+        if concerns(self._requests, need):
             self._values.pop()
 
 
@@ -106,7 +106,7 @@ class DistinctByRequest:
 
     def add(self, need: Need, device: PoolDevice) -> bool:
         """Count a device, and return true, if the constraint allows it."""
-        if not _concerns(self._requests, need):
+        if not concerns(self._requests, need):
             return True
         found = device.attribute(self._name)
         if found is None:
@@ -121,7 +121,7 @@ class DistinctByRequest:
 
     def remove(self, need: Need) -> None:
         """Undo the last successful `add`."""
-        if _concerns(self._requests, need):
+        if concerns(self._requests, need):
             self._values.pop(need.base, None)
             self._devices -= 1
 
@@ -129,7 +129,8 @@ class DistinctByRequest:
 AnyConstraint: TypeAlias = Matching | Distinct | DistinctByRequest
 
 
-def _concerns(requests: frozenset[str], need: Need) -> bool:
+def concerns(requests: frozenset[str], need: Need) -> bool:
+    """Return whether a constraint that names some requests is about one. One that names none is about all."""
     return not requests or need.base in requests or (need.alternative is not None and need.full_name in requests)
 
 

@@ -332,11 +332,7 @@ class Inventory:
             return [()] * len(each.devices)
         rules = []
         if self.gates.taint_rules:
-            rules = [
-                rule
-                for rule in self._rules
-                if rule.selects and rule.driver in (None, each.driver) and rule.pool in (None, each.pool)
-            ]
+            rules = [rule for rule in self._rules if rule.is_for(each.driver, each.pool)]
         if not rules:
             return [device.taints for device in each.devices]
         return [

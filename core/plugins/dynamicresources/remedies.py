@@ -23,6 +23,7 @@ from core.mirror.topology import Int64Array, IntpArray
 from core.objects.devices import ALL, Constraint, ResourceClaim
 from core.objects.kinds import DeviceClass
 from core.plugins.dynamicresources.allocator import UndecidedError
+from core.plugins.dynamicresources.capacities import most_of
 from core.plugins.dynamicresources.claims import named
 from core.plugins.dynamicresources.outcomes import TO_JUDGE, CompileBudget
 from core.plugins.dynamicresources.pools import PoolDevice
@@ -87,11 +88,16 @@ def _lower_capacities(obstacles: Obstacles) -> Iterator[Proposal]:
         for claim, found in _found_on(obstacles, position):
             for device in (*found.devices.get(State.FULL, ()), *found.devices.get(State.TOO_SMALL, ())):
                 place = *_place(obstacles, claim), found.need.full_name
-                left = {name: survey.left(device, name) or 0 for name, _ in found.need.request.capacities or ()}
+                left = {name: _most_left(survey, device, name) for name, _ in found.need.request.capacities or ()}
                 less = [(name, of) for name, of in found.need.request.capacities or () if 0 < left[name] < of]
                 steps = [LowerCapacity(*place, name, of - left[name], left[name]) for name, of in less]
                 if steps:
                     yield Proposal(obstacles.decision.batch.names[position], steps)
+
+
+def _most_left(survey: Survey, device: PoolDevice, capacity: str) -> int:
+    left = survey.left(device, capacity)
+    return 0 if left is None else most_of(device.device.capacity[capacity].policy, left)
 
 
 def _lower(obstacles: Obstacles) -> Iterator[Proposal]:

@@ -16,11 +16,12 @@ from core.mirror.topology import IntpArray
 from core.objects.devices import ALL, Constraint, DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.kinds import DeviceClass
 from core.objects.pod import PodResourceClaim, Taint
-from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
+from core.plugins.dynamicresources.constraints import ClaimNeeds, Need, concerns
 from core.plugins.dynamicresources.extended import NAME as EXTENDED
 from core.plugins.dynamicresources.matching import Matcher, Reads
 from core.plugins.dynamicresources.pools import PoolDevice
 from core.plugins.dynamicresources.selectors import SelectorError
+from core.plugins.dynamicresources.shortages import capacities_text, counters_text
 from core.plugins.dynamicresources.survey import NAME, Found, State, Survey, untolerated
 
 if TYPE_CHECKING:
@@ -248,15 +249,16 @@ class _Speaker:
                 return self._used_by(devices)
             case State.FULL:
                 use = self._used_by(devices, "; in use ")
-                return [f" ({self._amounts(devices, need, in_use=True)}", *use, ")"]
+                return [f" ({capacities_text(self._survey, devices, need, state)}", *use, ")"]
             case State.TAINTED:
-                numbers = Counter(self._taint(device, each) for device in devices for each in untolerated(device, need))
-                return [f" ({_most(numbers)})"]
+                taints = ({self._taint(device, each) for each in untolerated(device, need)} for device in devices)
+                return [f" ({_most(Counter(text for of_device in taints for text in of_device))})"]
             case State.TOO_SMALL:
-                return [f" ({self._amounts(devices, need)})"]
+                return [f" ({capacities_text(self._survey, devices, need, state)})"]
             case State.COUNTED_OUT:
                 use = () if State.IN_USE in found.devices else self._used_with(devices)
-                return [f" ({self._counters(devices)}", *use, ")"]
+                pools = (pool for at in self._decision.known.tolist() for pool in self._survey.pools(at))
+                return [f" ({counters_text(self._survey, pools, devices[0])}", *use, ")"]
             case State.FREE:
                 return ()
 
@@ -264,10 +266,10 @@ class _Speaker:
         text = taint_text(taint.key, taint.value, taint.effect)
         if taint in device.device.taints:
             return text
-        rules = sorted(
-            each.name for each in self._decision.mirror.objects(DeviceTaintRule).values() if each.taint == taint
-        )
-        return f"{text} of DeviceTaintRule {rules[0]}" if rules else text
+        every, (driver, pool, name) = self._decision.mirror.objects(DeviceTaintRule).values(), device.id
+        of = [rule for rule in every if rule.taint == taint and rule.is_for(driver, pool)]
+        names = sorted(rule.name for rule in of if rule.device in (None, name))
+        return f"{text} of DeviceTaintRule {' and '.join(names[:_MAX_LISTED])}" if names else text
 
     def _used_by(self, devices: Sequence[PoolDevice], before: str = " ") -> Sequence[str]:
         numbers = Counter(
@@ -289,30 +291,6 @@ class _Speaker:
         pools = {each.id[:2] for each in devices}
         sharing = [each for each in self._survey.devices() if each.id[:2] in pools and each.counters]
         return self._used_by(sharing, "; held ")
-
-    def _amounts(self, devices: Sequence[PoolDevice], need: Need, *, in_use: bool = False) -> str:
-        """Return what is requested of each capacity, and the most that a device has or has left."""
-        texts = []
-        for name, amount in need.request.capacities or ():
-            most = None
-            for each in devices:
-                left = self._survey.left(each, name)
-                most = most if left is None else max(left, most or 0)
-            has = "none has it" if most is None else f"most {'left' if in_use else 'is'} {amount_text(most)}"
-            texts.append(f"{name}: needs {amount_text(amount)}, {has}")
-        return "; ".join(texts) or "no capacity"
-
-    def _counters(self, devices: Sequence[PoolDevice]) -> str:
-        """Return the counter that the first of some devices lacks."""
-        first = devices[0]
-        for pool in (pool for at in self._decision.known.tolist() for pool in self._survey.pools(at)):
-            if pool.id == first.id[:2] and pool.whole is not None and first in pool.devices:
-                available = dict(self._survey.claims.inventory.usage_of(pool).available)
-                for key, amount in first.counters:
-                    if key in available and available[key] < amount:
-                        left = f"{amount_text(available[key])} left of {amount_text(pool.whole.counters[key])}"
-                        return f"{'/'.join(key)}: needs {amount_text(amount)}, {left}"
-        return "this release allocates no parts of devices"
 
     def _none_matches(self, need: Need) -> str:
         """Return which selector matches no device, and what devices have of that which it reads."""
@@ -387,11 +365,7 @@ class _Speaker:
         return f"{text}: not enough for all at once"
 
     def _constraint(self, claim: ClaimNeeds, constraint: Constraint, found: Sequence[Found]) -> str:
-        concerned = [
-            each
-            for each in found
-            if each.claim == claim.name and (not constraint.requests or each.need.base in constraint.requests)
-        ]
+        concerned = [each for each in found if each.claim == claim.name and concerns(constraint.requests, each.need)]
         name = constraint.match or constraint.distinct or ""
         values = [
             (f"free {f'for {one.need.full_name} ' if len(concerned) > 1 else ''}are ", one.free) for one in concerned

@@ -67,8 +67,9 @@ class Found(NamedTuple):
 
     @property
     def needed(self) -> int:
-        """How many devices it needs: if it asks for all, as many as match, and at least one."""
-        return max(1, self.matching) if self.need.request.mode == ALL else self.need.request.count
+        """How many devices it needs: if it asks for all, as many as match and are large enough, and at least one."""
+        large = self.matching - len(self.devices.get(State.TOO_SMALL, ()))
+        return max(1, large) if self.need.request.mode == ALL else self.need.request.count
 
     @property
     def missing(self) -> int:
@@ -207,6 +208,7 @@ class Survey:
     def _of(self, pool: Pool, usage: Usage, need: Need, node: Node | None) -> Mapping[State, Sequence[int]]:
         """Return the positions of the matching devices, of the first ones only if there are too many to count."""
         shares, available = dict(usage.shares), dict(usage.available)
+        is_overdrawn = any(of < 0 for of in available.values())  # then no device gets counters
         found: dict[State, list[int]] = {}
         for position, device in enumerate(pool.devices):
             if self.is_cut:
@@ -216,7 +218,8 @@ class Survey:
             if device.nodes is not None and (node is None or not _is_for(device.nodes, node)):
                 continue
             in_use = dict(shares.get(position) or ())
-            is_counted_out = position not in shares and any(available.get(key, 0) < of for key, of in device.counters)
+            is_short = is_overdrawn or any(available.get(key, 0) < of for key, of in device.counters)
+            is_counted_out = bool(device.counters) and position not in shares and is_short
             is_in_use = position in usage.taken and not need.request.admin_access
             state = self._state(device, need, in_use, is_in_use=is_in_use, is_counted_out=is_counted_out)
             found.setdefault(state, []).append(position)
@@ -246,10 +249,10 @@ class Survey:
             return State.FULL
         return State.COUNTED_OUT if is_counted_out else State.FREE
 
-    def left(self, device: PoolDevice, capacity: str) -> int | None:
-        """Return how much of a capacity of a device is not in use. None if it has no such capacity."""
+    def left(self, device: PoolDevice, capacity: str, state: State = State.FULL) -> int | None:
+        """Return how much of a capacity a device has, if FULL without what is in use. None: it has no such capacity."""
         shares, found = self.claims.inventory.shares, device.device.capacity.get(capacity)
-        used = shares[device.id].amounts.get(capacity, 0) if device.id in shares else 0
+        used = shares[device.id].amounts.get(capacity, 0) if state is State.FULL and device.id in shares else 0
         return None if found is None else found.value - used
 
     def has(self, device: PoolDevice, need: Need, in_use: Amounts) -> bool:

@@ -65,3 +65,41 @@ def test_devices_of_a_dump_are_judged_or_the_command_adds_them(tmp_path: Path) -
         lists = [f"kubectl get --raw /apis/resource.k8s.io/v1/{each} >>" for each in kinds.split(",")]
         assert all(each in lacking for each in lists)
         assert "may fit on 1 of 1 node" in lacking
+
+
+def test_the_devices_of_pods_that_a_controller_deletes_first_are_free(tmp_path: Path) -> None:
+    api = {"apiVersion": "resource.k8s.io/v1"}
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example.com", "nodeName": "n1", "pool": pool, "devices": [{"name": "g0"}]}
+    claimed = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "train-1", "uid": "train-1", "controller": True}
+    results = [{"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "g0"}]
+    users = [{"resource": "pods", "name": "train-1", "uid": "train-1"}]
+    old = make_pod("train-1").uid("train-1").owned_by("DaemonSet", "train", "d").on("n1").obj()
+    old["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
+    old["status"] = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "train-1-gpu"}]}
+    held = {
+        "kind": "ResourceClaim",
+        "metadata": {"name": "train-1-gpu", "namespace": "default", "ownerReferences": [owner]},
+        "spec": claimed,
+        "status": {"allocation": {"devices": {"results": results}}, "reservedFor": users},
+    }
+    objects = [
+        *kinded(make_node("n1").allocatable(pods=10), make_namespace("default")),
+        api | {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": spec},
+        api | {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
+        api | {"kind": "ResourceClaimTemplate", "metadata": {"name": "one"}, "spec": {"spec": claimed}},
+        api | held,
+        {"apiVersion": "v1", "kind": "Pod", **old},
+    ]
+    (tmp_path / "dump.json").write_bytes(as_json(listed(*objects)))
+    of_pod = {"containers": [{"name": "c", "image": "x:2"}], "resourceClaims": old["spec"]["resourceClaims"]}
+    template = {"metadata": {"labels": {"app": "train"}}, "spec": of_pod}
+    metadata = {"name": "train", "namespace": "default", "uid": "d"}
+    workload = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": {"template": template}}
+    (tmp_path / "next.json").write_bytes(as_json(workload))
+    arguments = "--snapshot", f"{tmp_path}/dump.json", "-f", f"{tmp_path}/next.json"
+    result = CliRunner().invoke(main, ["explain", *arguments], env={"KINDRED_KUBERNETES": "1.36"})
+    text = " ".join(result.stdout.split())
+    assert "its present pods are supposed gone: 1" in text
+    assert "fits on 1 of 1 node" in text

@@ -113,4 +113,31 @@ FAULTS: Final = (
         old="if first is None or (len(positions)",
         new="if first is None or (0 and len(positions)",
     ),
+    Fault(
+        id="rule-of-other-devices-named",
+        breaks="Of several DeviceTaintRules with equal taints, one of other devices is named, which is then deleted.",
+        old="[rule for rule in every if rule.taint == taint and rule.is_for(driver, pool)]",
+        new="[rule for rule in every if rule.taint == taint]",
+    ),
+    Fault(
+        id="devices-of-replaced-pods-held",
+        breaks="The next pod of a workload fits nowhere, because the pods that go before it keep their devices.",
+        old="            fork.remove(pod)\n            free_claims(self.mirror, fork, pod)\n        for each in found.made:",
+        new="            fork.remove(pod)\n        for each in found.made:",
+        tests=("commands/test_explain_devices.py",),
+    ),
+    Fault(
+        id="parts-of-amounts-rounded",
+        breaks="A claim is to be made with 2 instead of 2 cores, where 1200m instead of 1500m are meant.",
+        old="        if amount % (1000 * size):",
+        new="        if amount % (1000 * size) < 0:",
+        tests=("dynamicresources/test_sentences.py",),
+    ),
+    Fault(
+        id="lower-amount-between-steps",
+        breaks="An amount is proposed that the policy of the device rounds up again, so that no remedy is found.",
+        old="most - (most - lowest) % (allowed.step or 1)",
+        new="most",
+        tests=("dynamicresources/test_sentences.py",),
+    ),
 )

@@ -5,8 +5,19 @@ from typing import Any, Final
 import pytest
 
 from core.diagnosis.amounts import cluster_amounts
-from tests.core.plugins.dynamicresources.pending import ON_N1, TWO, decided, local, used, user
-from tests.core.plugins.dynamicresources.world import DRIVER, V1, claim, device, in_use, request, slice_of, world
+from core.diagnosis.remedies.find_remedies import find_remedies
+from tests.core.plugins.dynamicresources.pending import NUMA, ON_N1, TWO, decided, local, used, user
+from tests.core.plugins.dynamicresources.world import (
+    DRIVER,
+    V1,
+    alternative,
+    claim,
+    device,
+    in_use,
+    request,
+    slice_of,
+    world,
+)
 
 NEEDS: Final = "claim default/c, request r: needs 1 device of DeviceClass gpu; "
 GPU: Final = "example.com/gpu"
@@ -90,6 +101,96 @@ def test_the_rule_is_named_that_taints_a_device() -> None:
     (fact,) = stated(world([local(0, *devices)], [claim([request()])], devicetaintrules=[rule, equal]))
     tainted = "2 tainted (maintenance=fw:NoExecute of DeviceTaintRule maint (2), hot:NoSchedule (1)), none free"
     assert fact == f"{NEEDS}2 devices of 1 node match: {tainted}"
+
+
+def test_of_rules_with_equal_taints_those_are_named_that_select_the_device() -> None:
+    taint = {"key": "maintenance", "effect": "NoSchedule"}
+    selectors = {"a": {"pool": "p9"}, "b": {"pool": "p0"}, "c": {"device": "g1"}, "d": {"driver": "x"}, "e": None}
+    rules = [
+        {"metadata": {"name": name}, "spec": {"taint": taint, **({} if of is None else {"deviceSelector": of})}}
+        for name, of in selectors.items()
+    ]
+    (fact,) = stated(world([local(0, *TWO)], [claim([request()])], devicetaintrules=rules))
+    of = "maintenance:NoSchedule of DeviceTaintRule"
+    assert fact == f"{NEEDS}2 devices of 1 node match: 2 tainted ({of} b (1), {of} b and c (1)), none free"
+
+
+def _shared(amount: str, **policy: Any) -> V1:  # noqa: ANN401  # of any kind
+    """Return a node's slice with one device that claims share."""
+    cores = {"value": amount, **({"requestPolicy": {"default": "1", **policy}} if policy else {})}
+    return slice_of("s", [device("g0", capacity={"cores": cores}, allowMultipleAllocations=True)])
+
+
+@pytest.mark.parametrize(
+    ("of", "cores", "in_use", "why", "helps"),
+    [
+        pytest.param(
+            _shared("2"), "1500m", "800m", "full (cores: needs 1500m, most left 1200m; in use by ", "1200m", id="parts"
+        ),
+        pytest.param(
+            _shared("4", validRange={"min": "1", "max": "2"}),
+            "3",
+            "1",
+            "too small (cores: needs 3, most is 4, and at most 2 for one request)",
+            "2",
+            id="a-range",
+        ),
+        pytest.param(
+            _shared("8", validValues=["1", "2"]),
+            "3",
+            "1",
+            "too small (cores: needs 3, most is 8, and at most 2 for one request)",
+            "2",
+            id="values",
+        ),
+        pytest.param(
+            _shared("10", validRange={"min": "4", "step": "4"}),
+            "5",
+            "4",
+            "full (cores: needs 5 and takes 8, most left 6, and at most 4 for one request; in use by ",
+            "4",
+            id="a-step",
+        ),
+        pytest.param(_shared("4"), None, "3", "full (cores: needs 4, most left 1; in use by ", None, id="by-default"),
+    ],
+)
+def test_what_a_request_takes_of_a_shared_device_is_told_by_its_policy(
+    of: V1, cores: str | None, in_use: str, why: str, helps: str | None
+) -> None:
+    asking = request() if cores is None else request(capacity={"requests": {"cores": cores}})
+    holding = used("x", "g0", by=["one"], shareID="a", consumedCapacity={"cores": in_use})
+    case = world([of], [claim([asking]), holding], pods=[user("one", "n0", "x")])
+    (fact,) = stated(case)
+    assert fact.startswith(f"{NEEDS}1 device of 1 node matches: 1 {why}")
+    lower = f"make claim default/c again with cores {helps} instead of {cores} in request r (then it fits on n0)"
+    assert (lower in [each.text for each in find_remedies(decided(case), 50)]) is (helps is not None)
+
+
+def test_a_constraint_that_names_an_alternative_is_told_with_its_devices() -> None:
+    devices = [device(f"g{at}", {"numa": {"int": at}}) for at in range(2)]
+    either = {"name": "r", "firstAvailable": [alternative("one", count=2)]}
+    asking = claim([either], constraints=[{"matchAttribute": NUMA, "requests": ["r/one"]}])
+    assert stated(world([local(0, *devices)], [asking]))[-1] == (
+        f"n0: matchAttribute {NUMA}: needs 2 devices with the same value; free are 0 (1), 1 (1)"
+    )
+
+
+def test_a_device_that_is_too_small_is_none_of_all() -> None:
+    devices = [device(f"g{at}", capacity={"memory": {"value": f"{at}Gi"}}) for at in range(1, 4)]
+    large = request("all", allocationMode="All", capacity={"requests": {"memory": "2Gi"}})
+    case = world([local(0, *devices)], [claim([large, request("b", count=2)])])
+    assert stated(case)[-1] == "n0: needs 4 together, and 3 free one by one: not enough for all at once"
+
+
+def test_no_device_is_free_whose_pool_has_given_more_than_it_has() -> None:
+    counters = [{"name": name, "counters": {"memory": {"value": "30Gi"}}} for name in ("gpu0", "gpu1")]
+    uses = [{"counterSet": name, "counters": {"memory": {"value": "20Gi"}}} for name in ("gpu0", "gpu0", "gpu1")]
+    parts = [device(f"g{at}", consumesCounters=[each]) for at, each in enumerate(uses)]
+    slices = [slice_of("s", parts, count=2), slice_of("t", [], count=2, sharedCounters=counters)]
+    case = world(slices, [claim([request()]), used("x", "g0", "g1", by=["one"])], pods=[user("one", "n0", "x")])
+    (fact,) = stated(case)
+    short = "1 short of counters (gpu0/memory: -10Gi left of 30Gi)"
+    assert fact == f"{NEEDS}3 devices of 1 node match: 2 held by default/one, {short}, none free"
 
 
 def test_an_extended_resource_is_told_by_its_name() -> None:
