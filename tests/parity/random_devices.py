@@ -15,7 +15,7 @@ from tests.parity.random_slices import CONDITIONS, TAINTS, Traits, likely, node_
 _TRAITS: Final = (
     *("count", "all", "first", "admin", "constraint", "taint", "network", "inuse", "allocated", "binding"),
     *("missing", "multi", "limit", "partition", "consumable", "pool", "extended", "cel", "celerror", "config"),
-    "odd",
+    *("odd", "across", "operations"),
 )
 _NAMESPACE: Final = "default"
 _POD: Final = {"resource": "pods", "name": "incoming", "uid": "uid-incoming"}
@@ -62,7 +62,10 @@ def _node(random: Random, traits: Traits, name: str) -> V1:
     for resource in _EXTENDED:
         if likely(random, traits, "extended", 0.2, 0.01):
             allocatable[resource] = random.choice(("0", "2", "8"))
-    return {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": {"allocatable": allocatable}}
+    status: V1 = {"allocatable": allocatable}
+    if likely(random, traits, "operations", 0.6, 0.01):
+        status["declaredFeatures"] = random.choice(([], ["DRAOptionalNodeOperations"], ["Other"]))
+    return {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": status}
 
 
 def _classes(random: Random, traits: Traits) -> list[V1]:
@@ -220,19 +223,21 @@ def _exact(random: Random, traits: Traits, *, small: bool) -> V1:
     if likely(random, traits, "taint", 0.5):
         made["tolerations"] = [_toleration(random) for _ in range(random.choice((1, 1, 2)))]
     if likely(random, traits, "consumable", 0.7, 0.01):
-        amounts = {"memory": random.choice(("250m", "300m", "500m", "1", "1100m", "2", "3", "0"))}
+        amounts = {"memory": random.choice(("250m", "300m", "500m", "1", "1100m", "2", "3", "0", "1Ki", "9e18", "1n"))}
         if random.random() < 0.3:
             amounts |= {random.choice(("cores", "cores", "bandwidth")): random.choice(("1", "4", "8"))}
         made["capacity"] = {"requests": amounts} if random.random() < 0.95 else {}
+    if random.random() < 0.004:
+        made["derivedAttributes"] = random.choice(([{"name": "a.io/b"}], []))
     return made
 
 
 def _toleration(random: Random) -> V1:
-    made: V1 = {"operator": random.choice(("Exists", "Equal", "Equal"))}
+    made: V1 = {"operator": random.choice(("Exists", "Exists", "Equal", "Equal", "Equal", "", "Gt"))}
     if random.random() < 0.9 or made["operator"] == "Equal":
         made["key"] = random.choice(TAINTS)
     if random.random() < 0.5:
-        made["effect"] = random.choice(("NoSchedule", "NoExecute"))
+        made["effect"] = random.choice(("NoSchedule", "NoSchedule", "NoExecute", "NoExecute", "None"))
     if made["operator"] == "Equal" and random.random() < 0.8:
         made["value"] = random.choice(("yes", "no", "ecc"))
     if random.random() < 0.1:
@@ -317,6 +322,8 @@ def _allocate(random: Random, claim: V1, found: Sequence[V1], nodes: Sequence[V1
     result = _result(random, (), claim, of, device)
     if "bindingConditions" not in result and random.random() < 0.3:
         result |= {"bindingConditions": [CONDITIONS[0]], "bindingFailureConditions": ["Failed"]}
+    if likely(random, traits, "operations", 0.8, 0.02):
+        result["skipNodeOperations"] = random.choice((["Prepare"], ["Prepare", "Unprepare"], []))
     allocation: V1 = {"devices": {"results": [result]}}
     if random.random() < 0.85:
         name = of["spec"].get("nodeName") or random.choice(nodes)["metadata"]["name"]

@@ -34,6 +34,11 @@ def slices(random: Random, traits: Traits, nodes: Sequence[V1]) -> list[V1]:
     for index in range(random.randint(1, 2) if likely(random, traits, "network", 0.9, 0.08) else 0):
         driver = random.choice((NIC, NIC, GPU, FPGA))
         found += _pool(random, traits, driver, f"shared-{index}", _reach(random, nodes))
+    if likely(random, traits, "across", 0.9, 0.05):
+        found += _pool(random, traits, random.choice((GPU, GPU, NIC)), "across", _reach(random, nodes))
+        for each in found if random.random() < 0.3 else found[-random.randint(1, 3) :]:
+            if each["spec"]["pool"]["name"] == "across":
+                _move(random, each["spec"], nodes)
     for number, each in enumerate(found):
         # The names decide the order of allocation since v1.36; the numbers keep them unique.
         each["metadata"] = {"name": f"{random.choice('abcd')}-{each['spec']['pool']['name']}-{number:02d}"}
@@ -48,6 +53,18 @@ def _reach(random: Random, nodes: Sequence[V1]) -> V1:
     if kind < 0.6:
         return {"nodeSelector": node_selector(random, nodes)}
     return {"perDeviceNodeSelection": True}
+
+
+def _move(random: Random, spec: V1, nodes: Sequence[V1]) -> None:
+    """Let a slice be for other nodes than the rest of its pool."""
+    for member in ("nodeName", "allNodes", "nodeSelector", "perDeviceNodeSelection"):
+        spec.pop(member, None)
+    if random.random() < 0.6:
+        spec["nodeName"] = random.choice(nodes)["metadata"]["name"]
+    else:
+        spec |= _reach(random, nodes)
+    if "perDeviceNodeSelection" in spec:
+        _select_nodes(random, spec.get("devices", ()))
 
 
 def node_selector(random: Random, nodes: Sequence[V1]) -> V1:
@@ -81,7 +98,7 @@ def _pool(random: Random, traits: Traits, driver: str, pool: str, reach: V1) -> 
     generation = random.choice((1, 1, 2, 7))
     found: list[V1] = []
     sets: list[V1] = []
-    if driver == GPU and likely(random, traits, "partition", 0.8):
+    if likely(random, traits, "partition", 0.8 if driver == GPU else 0.2):
         sets = [_counter_set(random, index) for index in range(random.choice((1, 1, 2)))]
         found.append({"sharedCounters": sets})
     for part in range(parts):
@@ -195,13 +212,13 @@ def _capacity(random: Random, driver: str) -> V1:
 
 def _consumable(random: Random) -> V1:
     """Return capacity that claims share, with a policy for what they ask of it."""
-    most = random.choice(("2", "4", "1500m", "8"))
+    most = random.choice(("2", "4", "1500m", "8", "3", "2Ki", "2e3", "9223372036854775807"))
     memory: V1 = {"value": most}
     kind = random.random()
     if kind < 0.4:
-        bounds = {"min": random.choice(("250m", "500m", "1")), "max": most}
+        bounds = {"min": random.choice(("250m", "500m", "1", "0", "2")), "max": random.choice((most, most, "2"))}
         if random.random() < 0.7:
-            bounds["step"] = random.choice(("250m", "500m", "1"))
+            bounds["step"] = random.choice(("250m", "500m", "1", "2", "3"))
         memory["requestPolicy"] = {"default": bounds["min"], "validRange": bounds}
         if random.random() < 0.3:
             bounds.pop("max")
@@ -230,13 +247,15 @@ def _consume(random: Random, device: V1, sets: Sequence[V1]) -> None:
     device["consumesCounters"] = [{"counterSet": name, "counters": counters}]
     if len(sets) > 1 and random.random() < 0.2:
         device["consumesCounters"] = [{"counterSet": each["name"], "counters": counters} for each in sets]
+    if random.random() < 0.02:
+        device["consumesCounters"][0]["compatibilityGroups"] = random.choice((["a"], ["a", "b"], []))
 
 
 def taint(random: Random) -> V1:
     """Return a taint of a device."""
     made: V1 = {
         "key": random.choice(TAINTS),
-        "effect": random.choice(("NoSchedule", "NoSchedule", "NoExecute", "None")),
+        "effect": random.choice(("NoSchedule", "NoSchedule", "NoSchedule", "NoExecute", "NoExecute", "None", "Later")),
         "timeAdded": "2026-01-01T00:00:00Z",
     }
     if random.random() < 0.6:
