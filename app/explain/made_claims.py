@@ -11,7 +11,7 @@ import msgspec
 
 from app.explain.made_objects import of_namespace, owned_by
 from app.explain.stored_pod import Json, Notes, Objects, absent, elements, member, rendered
-from app.objects.decode import under
+from app.objects.decode import DecodeError, under
 from app.objects.decode_claims import decode_resource_claim
 from core.events import Object
 from core.mirror.cluster import ClusterMirror
@@ -19,6 +19,7 @@ from core.objects.devices import EXACT_COUNT, ResourceClaim
 
 _CLAIM: Final = "ResourceClaim"
 _TEMPLATE: Final = "ResourceClaimTemplate"
+_FOR_ADMINS: Final = "resource.kubernetes.io/admin-access"
 _FLAT: Final = "resource.k8s.io/v1beta1"
 """The version in which a request has the members of `exactly` itself."""
 
@@ -36,9 +37,18 @@ def made_claims(
         with under(field):
             decoded = decode_resource_claim(msgspec.json.encode(claim))
         if decoded.full_name not in mirror.objects(ResourceClaim) and decoded.full_name not in found:
+            _refuse_admin_access(field, decoded, mirror)
             found[decoded.full_name] = decoded
             notes.done.append(f"claim {rendered(decoded.name)}")
     return [*found.values()]
+
+
+def _refuse_admin_access(field: str, claim: ResourceClaim, mirror: ClusterMirror) -> None:
+    """Source: k8s.io/kubernetes pkg/registry/resource/utils.go (AuthorizedForAdmin). No namespace: it is not known."""
+    labels = mirror.namespaces.get(claim.namespace)
+    is_requested = any(each.exactly is not None and each.exactly.admin_access for each in claim.requests)
+    if is_requested and labels is not None and labels.get(_FOR_ADMINS) != "true":
+        raise DecodeError(field, f"adminAccess requires the label {_FOR_ADMINS}=true of namespace {claim.namespace}")
 
 
 def _of_file(pod: Json, companions: Sequence[Json]) -> Iterator[tuple[str, Json]]:

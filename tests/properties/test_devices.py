@@ -13,16 +13,19 @@ from app.objects.resources import RESOURCES
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Kind, Object
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import Code, Status
+from core.framework.interface import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.waiting_claims import WaitingClaims
-from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
+from core.objects.devices import ALL, DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
-from core.plugins.dynamicresources.plugin import DynamicResources
+from core.plugins.dynamicresources.plugin import CANNOT_ALLOCATE, DynamicResources
+from core.plugins.dynamicresources.sentences import survey_of
+from core.plugins.dynamicresources.survey import State, Survey
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES
 from tests.conformance.engine import decoded_pod
+from tests.core.plugins.dynamicresources.pending import decided
 from tests.depth import tries
 from tests.parity.random_devices import device_case
 
@@ -110,3 +113,30 @@ def test_cached_verdicts_are_fresh_ones_after_every_event(seed: int) -> None:
         for pod in pods:
             need = results(FreshEvaluation(afresh, pod), plugin, afresh)
             assert results(cache.evaluation(pod), plugin, mirror) == need, (seed, number)
+
+
+def _is_counted_alone(survey: Survey, position: int) -> bool:
+    """Return whether the devices of a node decide one by one: for one request, without constraints and counters."""
+    demand, _ = survey.demand(position)
+    requests = [alternatives for claim in demand for alternatives in claim.requests]
+    counted = any(each.counters for pool in survey.pools(position) for each in pool.devices)
+    is_one = len(requests) == 1 and all(each.request.mode != ALL and each.request.count == 1 for each in requests[0])
+    alone = is_one or (len(requests) == 1 and not counted)
+    return alone and not any(claim.constraints for claim in demand) and (survey.claims.gates.fixed or not counted)
+
+
+@pytest.mark.parametrize("seed", range(STREAMS))
+def test_a_pod_lacks_free_devices_where_it_is_rejected_and_nowhere_else(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - no secret; the same in every run
+    for release in RELEASES:
+        decision = decided({**device_case(random), "kubernetes": str(release)})
+        survey = survey_of(decision)
+        for at in decision.known.tolist() if survey is not None else ():
+            node = decision.node(at)
+            if survey is None or node is None or not _is_counted_alone(survey, at):
+                continue
+            outcome = survey.claims.on(int(decision.batch.slots[at]), node)
+            (found,) = survey.on(at)
+            is_full = State.FULL in found.devices and found.need.request.mode == ALL  # until 1.36 none of all
+            if not outcome.undecided and outcome.status in (SUCCESS, CANNOT_ALLOCATE) and not is_full:
+                assert (found.missing > 0) is (outcome.status is CANNOT_ALLOCATE), (seed, release, node.name)

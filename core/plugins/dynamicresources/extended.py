@@ -35,17 +35,19 @@ def extended(pod: Pod) -> Mapping[str, int]:
     return {name: amount for name, amount in pod.requests.items() if may_be_devices(name)}
 
 
-def provided_on(inventory: Inventory, requested: Mapping[str, int], node: Node) -> frozenset[str] | None:
-    """Return the resources that devices have to provide on a node, or None if it lacks a resource altogether."""
-    found = set()
-    for name, amount in requested.items():
-        if not amount:
-            continue
-        if not node.allocatable.get(name, 0) and inventory.class_for(name) is not None:
-            found.add(name)
-        elif name not in node.allocatable:
-            return None
-    return frozenset(found)
+def provided_on(inventory: Inventory, requested: Mapping[str, int], node: Node) -> frozenset[str]:
+    """Return the resources that devices have to provide on a node."""
+    return frozenset(
+        name
+        for name, amount in requested.items()
+        if amount and not node.allocatable.get(name, 0) and inventory.class_for(name) is not None
+    )
+
+
+def lacking_on(inventory: Inventory, requested: Mapping[str, int], node: Node) -> list[str]:
+    """Return the resources that neither a node nor devices provide."""
+    names = (name for name, amount in requested.items() if amount and name not in node.allocatable)
+    return [name for name in names if inventory.class_for(name) is None]
 
 
 def requests_for(inventory: Inventory, pod: Pod, resources: Collection[str]) -> tuple[ClaimRequest, ...]:

@@ -34,7 +34,7 @@ from core.plugins.dynamicresources.allocator import (
 from core.plugins.dynamicresources.claims import ClaimError, aspects_of_claims, claims_of, refuse_unknown_classes
 from core.plugins.dynamicresources.constraints import ClaimNeeds
 from core.plugins.dynamicresources.explaining import ExplainedDevices
-from core.plugins.dynamicresources.extended import claim_for_extended, extended, provided_on, requests_for
+from core.plugins.dynamicresources.extended import claim_for_extended, extended, lacking_on, provided_on, requests_for
 from core.plugins.dynamicresources.gates import gates_of, unsupported
 from core.plugins.dynamicresources.inventory import Inventory
 from core.plugins.dynamicresources.outcomes import TO_JUDGE, TO_SCORE, Bound, CompileBudget, Outcome
@@ -68,7 +68,7 @@ class Claims:
         self.named = claims_of(mirror, pod)
         self.special = claim_for_extended(self.inventory, pod) if self.gates.extended_resources else None
         self.all: list[ResourceClaim] = [*self.named, *(() if self.special is None else (self.special,))]
-        self._extended = extended(pod) if self.special is not None else {}
+        self.extended = extended(pod) if self.special is not None else {}
         self._demands: dict[frozenset[str] | None, Demand] = {}
         self._bound = bound
         self.steps = 0
@@ -90,9 +90,9 @@ class Claims:
         if self.special is not None:
             if self.special.requests:
                 return Outcome(STALE_CLAIM)
-            provided = self.provided(node)
-            if provided is None:
+            if lacking_on(self.inventory, self.extended, node):
                 return Outcome(CANNOT_FIT)
+            provided = self.provided(node)
             if not self.named and not provided:
                 return _FITS
         unavailable = any(self.is_unavailable(claim, node) for claim in self.all)
@@ -100,8 +100,8 @@ class Claims:
         return Outcome(NOT_AVAILABLE) if unavailable and outcome.status is SUCCESS else outcome
 
     def provided(self, node: Node) -> frozenset[str] | None:
-        """Return the extended resources that devices have to provide on a node. None: none, or it lacks one."""
-        return None if self.special is None else provided_on(self.inventory, self._extended, node)
+        """Return the extended resources that devices have to provide on a node. None: the pod has no such resource."""
+        return None if self.special is None else provided_on(self.inventory, self.extended, node)
 
     def is_unavailable(self, claim: ResourceClaim, node: Node) -> bool:
         """Return whether the devices that a claim has already cannot be used on a node."""

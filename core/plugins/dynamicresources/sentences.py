@@ -68,7 +68,10 @@ def in_cluster(decision: Decision, limit: int) -> Sequence[str]:
     if survey is None:
         return [*_of_names(decision)][:limit]
     found = [*_of_allocated(decision, survey)]
-    if survey.claims.must_allocate and len(positions):
+    if survey.is_stale and survey.claims.special is not None:
+        left = " is left of an earlier attempt; kube-scheduler deletes it, and tries the pod again"
+        found.append(PodText("claim ", ClaimName(survey.claims.special.full_name), left))
+    elif survey.claims.must_allocate and len(positions):
         found += _of_requests(decision, survey, positions, limit)
     return found
 
@@ -91,7 +94,7 @@ def _of_requests(decision: Decision, survey: Survey, positions: IntpArray, limit
 def on_node(decision: Decision, position: int) -> Sequence[str]:
     """Return what a node lacks, if the plugin rejects it."""
     rejected, survey = decision.refusing.get(NAME), survey_of(decision)
-    if rejected is None or not rejected[position] or survey is None:
+    if rejected is None or not rejected[position] or survey is None or survey.is_stale:
         return ()
     found = [*_Speaker(decision, survey).on_node(position)]
     return [_TOO_MANY] if survey.is_cut else found
@@ -218,6 +221,9 @@ class _Speaker:
 
     def on_node(self, position: int, stated: Collection[str] = ()) -> Iterator[str]:
         """Yield what a node lacks. Of the requests in `stated`, all is said already."""
+        if lacking := self._survey.lacking(position):
+            yield f"no {' and no '.join(lacking)} there, and no DeviceClass provides it"
+            return
         found, is_short = self._survey.on(position), False
         for each in found:
             is_short = is_short or each.missing > 0
@@ -277,13 +283,21 @@ class _Speaker:
             for device in {each.id for each in devices}
             for claim in self._survey.holders.get(device, ())
         )
-        claims, texts = self._decision.mirror.objects(ResourceClaim), []
-        for name, number in sorted(numbers.items(), key=lambda each: (-each[1], each[0]))[:_MAX_LISTED]:
+        claims, number_of, unused = self._decision.mirror.objects(ResourceClaim), Counter[str](), set[str]()
+        listed = sorted(numbers.items(), key=lambda each: (-each[1], each[0]))[:_MAX_LISTED]
+        for name, number in listed:
             users = _users(self._decision, claims[name])
             holder = users[0] if len(users) == 1 else PodText("claim ", ClaimName(name))
-            notes = [*([f"{number:,}"] if len(numbers) > 1 else []), *([] if users else ["no known pod uses it"])]
+            number_of[holder] += number  # a pod may have several claims
+            unused |= set() if users else {holder}
+        texts = []
+        for holder, number in number_of.items():
+            notes = [
+                *([f"{number:,}"] if len(number_of) > 1 or len(numbers) > len(listed) else []),
+                *(["no known pod uses it"] if holder in unused else []),
+            ]
             texts.append(PodText(holder, f" ({', '.join(notes)})" if notes else ""))
-        more = [f" and {len(numbers) - len(texts):,} more"] if len(numbers) > len(texts) else []
+        more = [f" and {len(numbers) - len(listed):,} more"] if len(numbers) > len(listed) else []
         return [f"{before}by ", *_separated(texts), *more] if texts else []
 
     def _used_with(self, devices: Sequence[PoolDevice]) -> Sequence[str]:
@@ -373,7 +387,7 @@ class _Speaker:
         texts = [f"{text}{_most(Counter(_value(each, name) for each in free)) or 'none'}" for text, free in values]
         needed = sum(each.needed for each in concerned)
         same = "the same value" if constraint.match else "different values"
-        return f"{constraint_text(constraint)}: needs {needed} devices with {same}; {'; '.join(texts)}"
+        return f"{constraint_text(constraint)}: needs {counted(needed, 'device')} with {same}; {'; '.join(texts)}"
 
 
 def largest_group(found: Sequence[Found], constraint: Constraint) -> int:

@@ -19,6 +19,7 @@ from core.plugins.dynamicresources.alike import Aspect
 from core.plugins.dynamicresources.allocator import AllocationError, OnThisNodeError, Search, UndecidedError
 from core.plugins.dynamicresources.capacities import NOTHING, Amounts, CapacityError, fits
 from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
+from core.plugins.dynamicresources.extended import lacking_on
 from core.plugins.dynamicresources.pools import Pool, PoolDevice, PoolError, Usage, is_chosen
 
 if TYPE_CHECKING:
@@ -160,7 +161,18 @@ class Survey:
     def missing(self, position: int) -> int:
         """Return how many thousandths of its devices the pod lacks on a node, and more where no device would do."""
         short = [each for each in self.on(position) if each.missing]
-        return sum(1000 * each.missing // each.needed + _NONE_MATCHES * (not each.matching) for each in short)
+        lacks = sum(1000 * each.missing // each.needed + _NONE_MATCHES * (not each.matching) for each in short)
+        return lacks + _NONE_MATCHES * len(self.lacking(position))
+
+    def lacking(self, position: int) -> Sequence[str]:
+        """Return the extended resources that neither a node nor devices provide, so that nothing is allocated."""
+        node = self.node(position)
+        return [] if node is None else lacking_on(self.claims.inventory, self.claims.extended, node)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether an earlier attempt has left a claim for extended resources. Then no device is looked for."""
+        return self.claims.special is not None and bool(self.claims.special.requests)
 
     def devices(self) -> Iterator[PoolDevice]:
         """Yield all devices that some known node sees, each once."""
@@ -226,8 +238,10 @@ class Survey:
         return found
 
     def _matches(self, device: PoolDevice, need: Need) -> bool:
-        """Return whether the selectors match a device, and count what that takes."""
+        """Return whether the selectors match a device, and count what that takes. 1.35 leaves out what binds late."""
         self._left -= 1
+        if device.device.binding_conditions and not self.claims.gates.binding_conditions:
+            return False
         for _, _, matcher in need.matchers:
             evaluated = matcher.evaluated
             outcome = matcher.of(device)
@@ -259,7 +273,7 @@ class Survey:
         """Return whether a device has the capacities that are requested, besides what is in use."""
         requested = dict(need.request.capacities or ())
         if not self.claims.gates.shares or not device.device.capacity:
-            return not requested
+            return not (requested and self.claims.gates.shares)
         try:
             return fits(requested, device.device.capacity, in_use, NOTHING, fixed=self.claims.gates.fixed)
         except CapacityError:

@@ -78,7 +78,7 @@ def test_the_devices_of_pods_that_a_controller_deletes_first_are_free(tmp_path: 
     old = make_pod("train-1").uid("train-1").owned_by("DaemonSet", "train", "d").on("n1").obj()
     old["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
     old["status"] = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "train-1-gpu"}]}
-    held = {
+    in_use = {
         "kind": "ResourceClaim",
         "metadata": {"name": "train-1-gpu", "namespace": "default", "ownerReferences": [owner]},
         "spec": claimed,
@@ -89,7 +89,7 @@ def test_the_devices_of_pods_that_a_controller_deletes_first_are_free(tmp_path: 
         api | {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": spec},
         api | {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
         api | {"kind": "ResourceClaimTemplate", "metadata": {"name": "one"}, "spec": {"spec": claimed}},
-        api | held,
+        api | in_use,
         {"apiVersion": "v1", "kind": "Pod", **old},
     ]
     (tmp_path / "dump.json").write_bytes(as_json(listed(*objects)))

@@ -8,13 +8,15 @@ import pytest
 
 from app.explain.explain_request import Manifest, decode_manifest
 from app.objects.decode import DecodeError
+from core.events import ClusterEvent
 from core.objects.devices import ResourceClaim
-from core.objects.kinds import DeviceClass
+from core.objects.kinds import DeviceClass, Namespace
 from core.objects.pod import PodResourceClaim
 from tests.app.explain.test_stored_pod import Objects, at_hand
 from tests.builders import make_pod
 
 V1 = "resource.k8s.io/v1"
+ADMIN = "resource.kubernetes.io/admin-access"
 V1BETA1 = "resource.k8s.io/v1beta1"
 
 
@@ -116,3 +118,28 @@ def test_what_is_wrong_in_a_template_is_named_by_its_field(fields: dict[str, Any
         manifest(template(exactly(**fields)), resourceClaimTemplateName="one")
     where = "ResourceClaimTemplate one.spec.spec.devices"
     assert error.value.field == (f"{where}.requests[0].exactly.{field}")
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_rejected"),
+    [({}, True), ({ADMIN: "false"}, True), ({ADMIN: "true"}, False), (None, False)],
+    ids=["no-label", "another-value", "allowed", "unknown-namespace"],
+)
+@pytest.mark.parametrize("of_template", [True, False])
+def test_admin_access_requires_a_label_of_the_namespace(
+    labels: dict[str, str] | None, *, is_rejected: bool, of_template: bool
+) -> None:
+    hand = at_hand({})
+    if labels is not None:
+        hand.mirror.apply(ClusterEvent("Add", Namespace("ml", labels=labels)))
+    of = template if of_template else claim
+    reference = {"resourceClaimTemplateName": "one"} if of_template else {"resourceClaimName": "mine"}
+    pod = {"kind": "Pod", **make_pod("p").in_namespace("ml").obj()}
+    del pod["metadata"]["uid"]  # of a stored pod
+    pod["spec"]["resourceClaims"] = [{"name": "gpu", **reference}]
+    raw = msgspec.json.encode({"kind": "List", "items": [pod, of(exactly(adminAccess=True))]})
+    if not is_rejected:
+        assert len(claims_of(decode_manifest(raw, hand))) == 1
+        return
+    with pytest.raises(DecodeError, match=f"adminAccess requires the label {ADMIN}=true of namespace ml"):
+        decode_manifest(raw, hand)

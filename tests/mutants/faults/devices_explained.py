@@ -122,8 +122,8 @@ FAULTS: Final = (
     Fault(
         id="devices-of-replaced-pods-held",
         breaks="The next pod of a workload fits nowhere, because the pods that go before it keep their devices.",
-        old="            fork.remove(pod)\n            free_claims(self.mirror, fork, pod)\n        for each in found.made:",
-        new="            fork.remove(pod)\n        for each in found.made:",
+        old="            fork.remove(pod)\n            free_claims(self.mirror, fork, pod)\n",
+        new="            fork.remove(pod)\n",
         tests=("commands/test_explain_devices.py",),
     ),
     Fault(
@@ -139,5 +139,17 @@ FAULTS: Final = (
         old="most - (most - lowest) % (allowed.step or 1)",
         new="most",
         tests=("dynamicresources/test_sentences.py",),
+    ),
+    Fault(
+        id="devices-of-a-node-without-another-resource-told",
+        breaks="Free devices are said to be too few together on a node that lacks a resource of a device plugin.",
+        old="if lacking := self._survey.lacking(position):",
+        new="if lacking := self._survey.lacking(position)[:0]:",
+    ),
+    Fault(
+        id="admin-access-in-any-namespace",
+        breaks="A pod is said to fit whose claim the API server refuses.",
+        old='labels.get(_FOR_ADMINS) != "true"',
+        new='labels.get(_FOR_ADMINS) == "x"',
     ),
 )

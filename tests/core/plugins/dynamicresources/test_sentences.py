@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from core.diagnosis.amounts import cluster_amounts
+from core.diagnosis.amounts import cluster_amounts, node_amounts
 from core.diagnosis.remedies.find_remedies import find_remedies
 from tests.core.plugins.dynamicresources.pending import NUMA, ON_N1, TWO, decided, local, used, user
 from tests.core.plugins.dynamicresources.world import (
@@ -166,6 +166,19 @@ def test_what_a_request_takes_of_a_shared_device_is_told_by_its_policy(
     assert (lower in [each.text for each in find_remedies(decided(case), 50)]) is (helps is not None)
 
 
+def test_what_each_shared_device_lacks_is_told_and_not_what_it_has() -> None:
+    capacity = {name: {"value": "4"} for name in ("cores", "memory", "other")}
+    devices = [device(f"g{at}", capacity=capacity, allowMultipleAllocations=True) for at in range(2)]
+    shares = [
+        used(f"x{at}", f"g{at}", by=["one"], pool="p0", shareID=f"{at}", consumedCapacity={name: amount})
+        for at, (name, amount) in enumerate((("cores", "3"), ("memory", "4")))
+    ]
+    asking = claim([request(capacity={"requests": {"other": "4", "cores": "2"}})])
+    (fact,) = stated(world([local(0, *devices)], [asking, *shares], pods=[user("one", "n0", "x0", "x1")]))
+    lacks = "cores: needs 2, most left 1; memory: needs 4, most left 0"
+    assert fact == f"{NEEDS}2 devices of 1 node match: 2 full ({lacks}; in use by default/one), none free"
+
+
 def test_a_constraint_that_names_an_alternative_is_told_with_its_devices() -> None:
     devices = [device(f"g{at}", {"numa": {"int": at}}) for at in range(2)]
     either = {"name": "r", "firstAvailable": [alternative("one", count=2)]}
@@ -203,6 +216,34 @@ def test_an_extended_resource_is_told_by_its_name() -> None:
         f"extended resource {GPU}: needs 3 devices of DeviceClass gpu; 4 devices of 2 nodes match: 4 free",
         f"n0: extended resource {GPU} needs 3, 2 match: 2 free",
     ]
+
+
+def _of_extended(claims: list[V1], **requests: str) -> V1:
+    """Return a case whose pod names the claims, and requests extended resources by their last names."""
+    of_gpu = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": GPU}}
+    case = world([local(0, *TWO)], claims, deviceclasses=[of_gpu])
+    resources = {"requests": {f"example.com/{name}": number for name, number in requests.items()}}
+    case["pod"]["spec"]["containers"] = [{"name": "c", "resources": resources}]
+    return case
+
+
+def test_a_resource_that_nobody_provides_is_told_and_not_devices_that_are_free() -> None:
+    case = _of_extended([claim([request()])], gpu="1", hca="1")
+    *_, last = stated(case)
+    assert last == "n0: no example.com/hca there, and no DeviceClass provides it"
+
+
+def test_a_claim_of_an_earlier_attempt_is_told_and_not_devices_that_are_free() -> None:
+    stale = claim([request()], "x-extended")
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
+    stale["metadata"] |= {
+        "ownerReferences": [owner],
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+    }
+    case = _of_extended([stale], gpu="1")
+    left = "is left of an earlier attempt; kube-scheduler deletes it, and tries the pod again"
+    assert stated(case) == [f"claim default/x-extended {left}"]
+    assert not node_amounts(decided(case), 0, 50).facts
 
 
 FREES: Final = "; kube-scheduler frees it, and tries the pod again"
