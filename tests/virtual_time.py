@@ -32,6 +32,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Return the virtual time in seconds."""
         return self._virtual.now
 
+    def advance(self, seconds: float) -> None:
+        """Let time pass in which nothing runs, as when the process is paused."""
+        self._virtual.now += seconds
+
 
 def run_in_virtual_time(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, like `asyncio.run`."""

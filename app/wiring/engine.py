@@ -85,7 +85,11 @@ def _preemption(  # noqa: PLR0913  # its parts
         Evaluator(profile, mirror, random.randrange),
         rejected_nodes,
         Executor(
-            EvictionApi(cluster.client), preemptions, mirror, may_evict, gangs.leave if gangs else lambda _: False
+            EvictionApi(cluster.client, clock),
+            preemptions,
+            mirror,
+            may_evict,
+            gangs.leave if gangs else lambda _: False,
         ),
         clock=clock,
         observe=observe,
@@ -366,7 +370,7 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     cache = create_cache(settings, mirror, profile, limits)
     if cache is not None:
         metrics.register(partial(cache_metrics, cache))
-    pods = PodApi(cluster.client) if cluster.client is not None else None
+    pods = PodApi(cluster.client, time.monotonic) if cluster.client is not None else None
     evaluations = Evaluations(profile.plugins, mirror, cache)
     decider = create_decider(settings, mirror, profile, evaluations, state=cluster.state)
     # Without a cluster no pod is assumed, so no place is reserved.
