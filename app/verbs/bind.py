@@ -197,12 +197,11 @@ class Binder:
     async def _found(self, args: BindingArgs, deadline: float) -> Pod | BindingOutcome:
         """Return the unbound pod as the API server has it, or the outcome if it is known already.
 
-        If the pod is still assumed, an earlier binding ended with an unknown result, or the pod was decided for. Then
-        the API server decides.
+        If the pod is still assumed, an earlier binding ended with an unknown result. Then the API server decides.
         """
-        outcome = self._outcome_by_mirror(args)
-        if outcome is not None:
-            return outcome
+        known = self._outcome_by_mirror(args) or self._decided_pod(args)
+        if known is not None:
+            return known
         if not self._mirror.is_assumed(args.uid):
             found = self._lookup.named(args.full_name, args.uid, self._recent_pods.get(args.uid))
             if found.state is not LookupState.UNKNOWN:
@@ -218,6 +217,17 @@ class Binder:
         if self._mirror.is_assumed(args.uid):
             self._mirror.forget(args.uid)
         return live
+
+    def _decided_pod(self, args: BindingArgs) -> Pod | None:
+        """Return a pod of the watch that was only decided for, and end its decision. Else None.
+
+        It is not read: the API server binds no pod twice, and its limit of reads would be one of bindings.
+        """
+        assumed, pending = self._mirror.assumed.get(args.uid), self._mirror.pending.get(args.uid)
+        if assumed is None or assumed.is_reported or pending is None or pending.full_name != args.full_name:
+            return None
+        self._mirror.forget(args.uid)
+        return pending
 
     async def _read(self, args: BindingArgs, deadline: float) -> Pod | BindingOutcome | None:
         try:
@@ -314,18 +324,8 @@ class Binder:
             return BindingOutcome(BindingResult.REJECTED, f"pod {args.full_name} has ended")
         if not live.node_name:
             return None
-        self._remember(live)
+        self._lookup.remember(live)
         return _placed(args, live)
-
-    def _remember(self, live: Pod) -> None:
-        """Assume a bound pod on its node, until the watch shows it there."""
-        known = self._mirror.get_pod(live.uid)
-        if known is not None and (known.node_name == live.node_name or not self._mirror.is_assumed(live.uid)):
-            return
-        if known is not None:
-            self._mirror.forget(live.uid)
-        self._mirror.assume(live, live.node_name, self._clock())
-        self._mirror.finish_binding(live.uid, self._clock())
 
     def _settle(self, uid: str, result: BindingResult) -> None:
         """End the assumption, or start its TTL. The watch may have ended the assumption already."""

@@ -4,7 +4,8 @@ Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (
 
     nominate the node        first. It reserves the capacity. If it fails, no pod is evicted
     evict the victims        one after the other: each is marked, and then deleted. The first failure ends the
-                             preemption, so that no further pod is evicted. So does a node that the pod gets meanwhile
+                             preemption, so that no further pod is evicted. So does a node that the pod gets meanwhile,
+                             or its deletion
     clear lower nominations  of pods with lower priority that are nominated for the node and may no longer fit there.
                              kube-scheduler then retries them sooner, and they may preempt elsewhere. Not of assumed
                              pods, which upstream's nominator does not have either (schedule_one.go, assume)
@@ -21,6 +22,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -99,8 +101,11 @@ class EvictionApi:
         path = f"/apis/events.k8s.io/v1/namespaces/{quote(namespace, safe='')}/events"
         await _sent(lambda: self._client.post(path, msgspec.json.encode(event)))
 
-    async def evict(self, victim: Pod, scheduler_name: str) -> bool:
-        """Mark a pod as preempted and delete it. Return False if it no longer existed, which is a success, too."""
+    async def evict(self, victim: Pod, scheduler_name: str, needed: Callable[[], bool] = lambda: True) -> bool:
+        """Mark a pod as preempted and delete it. Return False if it no longer existed, which is a success, too.
+
+        The mark may take seconds, so `needed` is called after it. If it returns False, the pod is not deleted.
+        """
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -108,7 +113,7 @@ class EvictionApi:
             "message": f"{scheduler_name}: preempting to accommodate a higher priority pod",
             "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
-        if not await self._patch_status(victim, {"conditions": [condition]}):
+        if not await self._patch_status(victim, {"conditions": [condition]}) or not needed():
             return False
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
         return await _sent(lambda: self._client.delete(_path(victim), msgspec.json.encode(options))) is not None
@@ -308,6 +313,7 @@ class Executor:
     async def carry_out(self, pod: Pod, plan: Plan) -> EvictionOutcome:
         """Do the four steps of the module's docstring."""
         self._preemptions.begin(pod.uid)
+        was_pending = pod.uid in self._mirror.pending
         if not await self.api.nominate(pod, plan.node) or self._mirror.is_mirrored(pod.uid):
             return EvictionOutcome(EvictionResult.SETTLED)
         deleted: list[Pod] = []
@@ -316,13 +322,11 @@ class Executor:
         result = EvictionResult.PREEMPTED
         try:
             for victim in plan.victims:
-                if not victim.terminating:
-                    self._check(pod)
-                at = self._mirror.get_pod(victim.uid)
-                if at is None or at.node_name != plan.node or self._release(victim.uid):  # it holds no place any more
+                needed = partial(self._is_needed, pod, victim, plan.node, was_pending=was_pending)
+                if not needed() or self._release(victim.uid):
                     continue
                 if not victim.terminating:
-                    if await self.api.evict(victim, pod.scheduler_name):
+                    if await self.api.evict(victim, pod.scheduler_name, needed):
                         deleted.append(victim)
                     evicted += 1
                 going.append(victim.uid)
@@ -341,11 +345,21 @@ class Executor:
         await self.api.nominate(pod, node)
         log.info("preemption: %s is nominated for %s again", one_line(pod.full_name), one_line(node))
 
-    def _check(self, preemptor: Pod) -> None:
-        if not self.may_evict():
-            raise EvictionError("the mirror is stale, or this replica no longer leads")
-        if self._mirror.is_mirrored(preemptor.uid):  # its scheduler tries it again at any time
-            raise EvictionError("it has a node by now")
+    def _is_needed(self, preemptor: Pod, victim: Pod, node: str, *, was_pending: bool) -> bool:
+        """Return whether a victim still holds a place on the node. Raises EvictionError if none may be evicted.
+
+        `was_pending`: the watch has shown the preemptor, so that it shows its deletion, too.
+        """
+        if not victim.terminating:
+            pending = self._mirror.pending.get(preemptor.uid)
+            if not self.may_evict():
+                raise EvictionError("the mirror is stale, or this replica no longer leads")
+            # Its scheduler tries it again at any time, and its owner may delete it.
+            is_deleted = was_pending if pending is None else pending.terminating
+            if is_deleted or self._mirror.is_mirrored(preemptor.uid):
+                raise EvictionError("it has a node by now, or was deleted")
+        at = self._mirror.get_pod(victim.uid)
+        return at is not None and at.node_name == node
 
     async def _clear_lower_nominations(self, preemptor: Pod, node: str) -> None:
         nominated = self._mirror.pending.nominated_for(node).values()

@@ -380,14 +380,28 @@ class PodLookup:
     async def read(self, args: BindingArgs) -> Pod | None:
         """Return the present pod of a name, with any uid. None if there is none. That it is not pending is kept.
 
-        Raises ApiError, CredentialsError, DecodeError.
+        A bound pod counts on its node from then on. Raises ApiError, CredentialsError, DecodeError.
         """
         if self.pods is None:
             return None
         live = await self.pods.get(args)
         if live is None or not _is_pending(live, args.uid):
             self._keep(args.full_name, args.uid, _SETTLED, _LASTS)
+            if live is not None and live.uid == args.uid:
+                self.remember(live)
         return live
+
+    def remember(self, live: Pod) -> None:
+        """Assume a bound pod on its node, until the watch shows it there."""
+        known = self._mirror.get_pod(live.uid)
+        if not live.node_name or live.terminal or (known is not None and known.node_name == live.node_name):
+            return
+        if known is not None:
+            if not self._mirror.is_assumed(live.uid):
+                return
+            self._mirror.forget(live.uid)
+        self._mirror.assume(live, live.node_name, self._clock())
+        self._mirror.finish_binding(live.uid, self._clock())
 
     def _keep(self, full_name: str, uid: str, found: Found, seconds: float) -> None:
         self._lookups.pop((full_name, uid), None)

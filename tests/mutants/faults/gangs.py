@@ -135,15 +135,15 @@ FAULTS: Final = (
     Fault(
         id="a-victim-without-a-place-is-deleted",
         breaks="A pending pod of a gang is deleted for a place that it no longer has.",
-        old="if at is None or at.node_name != plan.node or self._release(victim.uid):",
-        new="if self._release(victim.uid):",
+        old="        return at is not None and at.node_name == node\n",
+        new="        return at is None or at.node_name == node\n",
         tests=("app/verbs/evicting/test_evictor.py",),
     ),
     Fault(
         id="a-victim-that-has-moved-is-deleted",
         breaks="A pending pod is deleted for a place that it no longer has, because it was decided for elsewhere.",
-        old="if at is None or at.node_name != plan.node or self._release(victim.uid):",
-        new="if at is None or self._release(victim.uid):",
+        old="        return at is not None and at.node_name == node\n",
+        new="        return at is not None\n",
         tests=("app/verbs/evicting/test_evictor.py",),
     ),
     Fault(

@@ -15,8 +15,8 @@ FAULTS: Final = (
     Fault(
         id="reserved-victim-deleted",
         breaks="A pod that has only a reserved place is deleted for a more important one.",
-        old="plan.node or self._release(victim.uid):",
-        new="plan.node:",
+        old="if not needed() or self._release(victim.uid):",
+        new="if not needed():",
         tests=("evicting/test_evicting_decided.py",),
     ),
     Fault(
@@ -91,8 +91,8 @@ FAULTS: Final = (
     Fault(
         id="evicts-after-the-loss-of-leadership",
         breaks="A replica that has begun to evict goes on after another leads.",
-        old="                if not victim.terminating:\n                    self._check(pod)\n",
-        new="",
+        old='            if not self.may_evict():\n                raise EvictionError("the mirror is stale',
+        new='            if False:\n                raise EvictionError("the mirror is stale',
         tests=("test_evictor.py", "test_evicting_failures.py"),
     ),
     Fault(
@@ -112,9 +112,9 @@ FAULTS: Final = (
     Fault(
         id="event-of-a-victim-that-was-gone",
         breaks="An Event tells that a pod was preempted that had gone before.",
-        old="                    if await self.api.evict(victim, pod.scheduler_name):\n"
+        old="                    if await self.api.evict(victim, pod.scheduler_name, needed):\n"
         "                        deleted.append(victim)\n",
-        new="                    await self.api.evict(victim, pod.scheduler_name)\n"
+        new="                    await self.api.evict(victim, pod.scheduler_name, needed)\n"
         "                    deleted.append(victim)\n",
         tests=("test_executor.py",),
     ),
@@ -163,8 +163,22 @@ FAULTS: Final = (
     Fault(
         id="evicts-for-a-pod-that-has-a-node",
         breaks="Victims are evicted one after the other for a pod that got a node elsewhere meanwhile.",
-        old="        if self._mirror.is_mirrored(preemptor.uid):",
-        new="        if False:",
+        old="            if is_deleted or self._mirror.is_mirrored(preemptor.uid):",
+        new="            if is_deleted:",
+        tests=("evicting/test_evicting_failures.py",),
+    ),
+    Fault(
+        id="evicts-for-a-pod-that-was-deleted",
+        breaks="Victims are evicted one after the other for a pod that was deleted meanwhile.",
+        old="            if is_deleted or self._mirror.is_mirrored(preemptor.uid):",
+        new="            if self._mirror.is_mirrored(preemptor.uid):",
+        tests=("evicting/test_evicting_failures.py",),
+    ),
+    Fault(
+        id="marked-victim-is-deleted-in-any-case",
+        breaks="A victim is deleted though its preemptor got a node, or was deleted, before the response to the mark.",
+        old=" or not needed():\n",
+        new=":\n",
         tests=("evicting/test_evicting_failures.py",),
     ),
     Fault(

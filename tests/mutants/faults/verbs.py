@@ -62,6 +62,27 @@ FAULTS: Final = (
         tests=("binding/test_binding_failures.py",),
     ),
     Fault(
+        id="pod-that-a-decision-has-read-counts-nowhere",
+        breaks="The place of a pod that others have bound is given away, though a GET for a decision has shown it.",
+        old="            if live is not None and live.uid == args.uid:\n",
+        new="            if False:\n",
+        tests=("binding/test_binding_failures.py", "test_hostile_cluster.py"),
+    ),
+    Fault(
+        id="each-decided-pod-is-read",
+        breaks="With decide and bind, a GET for each binding lets no more than 100 a second succeed.",
+        old="if assumed is None or assumed.is_reported or pending is None",
+        new="if True or pending is None",
+        tests=("binding/test_binding.py",),
+    ),
+    Fault(
+        id="binding-under-way-begun-again",
+        breaks="A pod whose binding ended without a known result is bound elsewhere without a look.",
+        old="if assumed is None or assumed.is_reported or pending is None",
+        new="if assumed is None or pending is None",
+        tests=("binding/test_binding_failures.py", "test_hostile_cluster.py"),
+    ),
+    Fault(
         id="binding-posted-without-time",
         breaks="A pod is bound by a POST that is given up at once, after kube-scheduler has given up.",
         old="if until <= now:",

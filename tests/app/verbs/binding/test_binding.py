@@ -38,6 +38,15 @@ async def test_a_pod_that_the_watch_has_shown_is_not_read(server: FakeApiServer)
 
 
 @scenario()
+async def test_a_pod_that_was_decided_for_is_not_read_because_reads_are_limited_to_100_a_second(
+    server: FakeApiServer,
+) -> None:
+    async with scheduling(server, N1.allocatable(pods=10), decide="listed-nodes", profile="full") as scheduler:
+        assert await scheduler.decide(await scheduler.pending(WEB), "n1") == ""
+        assert scheduler.requested() == ["bind"]
+
+
+@scenario()
 async def test_a_pod_that_the_watch_has_not_shown_is_read_from_the_server(server: FakeApiServer) -> None:
     async with scheduling(server, N1, N2) as scheduler:
         scheduler.stall_watch()

@@ -227,6 +227,20 @@ async def test_the_place_of_a_pod_that_others_have_bound_is_not_given_away_by_a_
 
 
 @scenario()
+async def test_a_pod_that_others_have_bound_counts_where_a_decision_has_read_it(server: FakeApiServer) -> None:
+    nodes = [node.allocatable(pods=10) for node in (N1, N2)]
+    async with scheduling(server, *nodes, decide="listed-nodes", profile="full") as scheduler:
+        pod = await scheduler.pending(loner("first"))
+        scheduler.stall_watch()
+        assert await scheduler.filter(pod, "n1") == ["n1"]
+        server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n2"}})
+        error = (await scheduler.ask("filter", pod, "n1", "n2")).json()["Error"]
+        assert error == "pod default/first is bound to n2, or is being bound there, but not in the watch yet"
+        assert await scheduler.filter(scheduler.create(loner("second")), "n2") == []
+        assert await scheduler.filter(scheduler.create(loner("third")), "n1") == ["n1"]
+
+
+@scenario()
 async def test_what_the_watch_tells_while_nothing_else_does_counts(server: FakeApiServer) -> None:
     async with scheduling(server, N1, http_timeout=1.25) as scheduler:
         pod = await scheduler.pending(WEB)

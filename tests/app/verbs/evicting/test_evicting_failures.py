@@ -102,25 +102,32 @@ async def test_a_pod_that_cannot_be_looked_at_or_nominated_evicts_nobody_and_has
 
 
 @pytest.mark.parametrize(
-    ("path", "evicted"), [(status_path("p"), []), (pod_path("a"), ["a"])], ids=["nominate", "evict"]
+    ("path", "evicted"),
+    [(status_path("p"), []), (status_path("a"), []), (pod_path("a"), ["a"])],
+    ids=["nominate", "mark", "evict"],
 )
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["gets-a-node", "is-deleted"])
 @scenario()
-async def test_nobody_more_is_evicted_for_a_pod_that_gets_a_node_meanwhile(
-    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch, path: str, evicted: list[str]
+async def test_nobody_more_is_evicted_for_a_pod_that_gets_a_node_or_is_deleted_meanwhile(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch, path: str, evicted: list[str], *, is_deleted: bool
 ) -> None:
     """Its scheduler tries it again at any time, and each write may take seconds."""
     monkeypatch.setattr("app.verbs.executor._MAX_LENGTH", PATIENCE)
     async with scheduling(server, N1, preempt="evict") as scheduler:
         await running(scheduler, *TWO)
         stall = Stall(before_head=True)
-        server.faults.add(stall, path, "patch" if path == status_path("p") else "delete")
+        server.faults.add(stall, path, "delete" if path == pod_path("a") else "patch")
         pod = scheduler.create(IMPORTANT)
         await attempt(scheduler, pod, "n1")
         await until(lambda: not server.faults.pending)
-        server.update(PODS.path, {**stored(scheduler, "p"), "spec": {**pod["spec"], "nodeName": "n2"}})
-        await until(lambda: scheduler.is_added(pod, "n2"))
+        if is_deleted:
+            server.delete(PODS.path, "p", "default")
+            await until(lambda: pod["metadata"]["uid"] not in scheduler.mirror.pending)
+        else:
+            server.update(PODS.path, {**stored(scheduler, "p"), "spec": {**pod["spec"], "nodeName": "n2"}})
+            await until(lambda: scheduler.is_added(pod, "n2"))
         stall.release()
-        await until_counted(scheduler, **({"failed": 1} if evicted else {"settled": 1}))
+        await until_counted(scheduler, **{"settled" if path == status_path("p") or not evicted else "failed": 1})
         assert [name for name in "ab" if terminates(scheduler, name) == [True]] == evicted
 
 

@@ -1,7 +1,7 @@
 """How often pods get their turns where plans take long; whom they evict is in test_evicting.py."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import pytest
@@ -40,9 +40,9 @@ class AllGivenUp(EvictionApi):
         self.requested.append(f"nominate {pod.name} {node}")
         return True
 
-    async def evict(self, victim: Pod, scheduler_name: str) -> bool:
+    async def evict(self, victim: Pod, scheduler_name: str, needed: Callable[[], bool] = lambda: True) -> bool:
         self.requested.append(f"evict {victim.name} for {scheduler_name}")
-        return True
+        return needed()
 
     async def create_event(self, namespace: str, event: Mapping[str, Any]) -> None:
         self.requested.append(f"event {namespace}/{event['regarding']['name']}")
@@ -145,7 +145,7 @@ def test_a_plan_knows_the_victims_of_every_preemption_on_a_node() -> None:
     ("fresh", "result", "requested"),
     [
         pytest.param(
-            [True, True, True],
+            4 * [True],
             EvictionResult.PREEMPTED,
             ["read", "nominate a n1", "evict b for mine", "event default/b"],
             id="fresh",
@@ -154,6 +154,12 @@ def test_a_plan_knows_the_victims_of_every_preemption_on_a_node() -> None:
         pytest.param([True, False], EvictionResult.STALE, ["read"], id="stale-when-the-plan-is-made"),
         pytest.param(
             [True, True, False], EvictionResult.FAILED, ["read", "nominate a n1"], id="stale-before-the-eviction"
+        ),
+        pytest.param(
+            [True, True, True, False],
+            EvictionResult.FAILED,
+            ["read", "nominate a n1", "evict b for mine"],
+            id="stale-when-the-victim-is-marked",
         ),
     ],
 )
@@ -195,9 +201,9 @@ def test_a_victim_that_loses_its_reserved_place_while_another_one_is_evicted_is_
     victims = [mirror.assume(pod, "n1", 0.0) for pod in (B, Pod("c", "default", "c"))]
 
     class ThenReleased(AllGivenUp):
-        async def evict(self, victim: Pod, scheduler_name: str) -> bool:
+        async def evict(self, victim: Pod, scheduler_name: str, needed: Callable[[], bool] = lambda: True) -> bool:
             mirror.forget(victims[1].uid)
-            return await super().evict(victim, scheduler_name)
+            return await super().evict(victim, scheduler_name, needed)
 
     api = ThenReleased()
     executor = Executor(api, Preemptions(mirror, lambda: 0.0), mirror, lambda: True)
@@ -211,9 +217,10 @@ def test_a_gang_keeps_its_reserved_place_where_the_pod_has_got_a_node_meanwhile(
     released: list[str] = []
 
     class ThenPlaced(AllGivenUp):
-        async def evict(self, victim: Pod, scheduler_name: str) -> bool:
+        async def evict(self, victim: Pod, scheduler_name: str, needed: Callable[[], bool] = lambda: True) -> bool:
+            deleted = await super().evict(victim, scheduler_name, needed)
             mirror.assume(A, "n2", 0.0)
-            return await super().evict(victim, scheduler_name)
+            return deleted
 
     def release(uid: str) -> bool:
         released.extend([uid] if uid == "c" else ())
@@ -229,10 +236,10 @@ def test_a_victim_that_gets_a_place_elsewhere_while_another_one_is_evicted_is_no
     victims = [mirror.assume(pod, "n1", 0.0) for pod in (B, Pod("c", "default", "c"))]
 
     class ThenMoved(AllGivenUp):
-        async def evict(self, victim: Pod, scheduler_name: str) -> bool:
+        async def evict(self, victim: Pod, scheduler_name: str, needed: Callable[[], bool] = lambda: True) -> bool:
             mirror.forget(victims[1].uid)
             mirror.assume(victims[1], "n2", 0.0)
-            return await super().evict(victim, scheduler_name)
+            return await super().evict(victim, scheduler_name, needed)
 
     api = ThenMoved()
     executor = Executor(api, Preemptions(mirror, lambda: 0.0), mirror, lambda: True)
