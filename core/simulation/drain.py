@@ -21,7 +21,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.kinds import ControllerRef, PodDisruptionBudget
 from core.objects.pod import Pod
-from core.simulation.facts import BudgetFacts, Facts, Leaving, PodFacts, bring_claims, is_replaced, leave
+from core.simulation.facts import BudgetFacts, Facts, Leaving, PodFacts, bring_claims, is_replaced, leave, new_uid
 from core.simulation.lost_nodes import NodeState, cordoned, lose
 from core.simulation.moves import Basis, LeftCounts, Move, Workload, is_sure, move_of, owner_text
 from core.simulation.orders import FIRST, Chance, OverOrders, arrival, chance_of
@@ -120,7 +120,8 @@ def drain(basis: Basis, names: Sequence[str]) -> Steps[Drain]:
             fork.revert_to(savepoint)
         over, out = OverOrders(), frozenset(names)
         for run in runs:
-            over.add((uid, each.node if each.is_placed else each) for uid, each in run.outcomes.items())
+            comes = ((uid, run.outcomes.get(new_uid(uid))) for uid in run.leaving)
+            over.add((uid, each.node if each.is_placed else each) for uid, each in comes if each is not None)
         drained = [each for name in names for each in _of_node(basis, pods[name], runs, over, out)]
     left = LeftCounts()
     for each in drained:

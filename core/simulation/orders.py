@@ -13,12 +13,12 @@ of a StatefulSet have their own volumes.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 from math import inf
 from operator import itemgetter
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from core.simulation.facts import STATEFUL
 from core.simulation.one_pod import Choose
 from core.simulation.placing import Outcome
 
+T = TypeVar("T")
 FIRST: Final = 0
 """The order that is the same in each run, and the cheapest one."""
 
@@ -64,22 +65,31 @@ def ties(mirror: ClusterMirror, order: int) -> Choose:
 
 def arrival(pods: Iterable[Pod], order: int) -> list[Pod]:
     """Return pods in the order in which a scheduler takes them."""
-    by_owner = sorted(pods, key=_owner_first)
+    return arrival_of(pods, order, lambda pod: pod)
+
+
+def arrival_of(items: Iterable[T], order: int, pod_of: Callable[[T], Pod]) -> list[T]:
+    """Return what pods are made of in the order of these pods. No pod is kept."""
+    by_owner = sorted(items, key=lambda each: _owner_first(pod_of(each)))
     if order == FIRST:
-        return sorted(by_owner, key=lambda pod: -pod.priority)
+        return sorted(by_owner, key=lambda each: -pod_of(each).priority)
     random = Random(order)  # noqa: S311  # no secret; the same in each run
     if order % 2:
-        owners = [*dict.fromkeys(map(_owner, by_owner))]
+        owners = [*dict.fromkeys(_owner(pod_of(each)) for each in by_owner)]
         random.shuffle(owners)
         turn = {owner: number for number, owner in enumerate(owners)}
-        return sorted(by_owner, key=lambda pod: (-pod.priority, turn[_owner(pod)]))
-    keys = [(_rank(pod), _alike(pod)) for pod in by_owner]
-    of_key: dict[tuple[float, tuple[str, str, str]], list[Pod]] = {}
-    for key, pod in zip(keys, by_owner, strict=True):
-        of_key.setdefault(key, []).append(pod)
+        return sorted(by_owner, key=lambda each: _by_turn(pod_of(each), turn))
+    keys = [(_rank(pod), _alike(pod)) for pod in map(pod_of, by_owner)]
+    of_key: dict[tuple[float, tuple[str, str, str]], list[T]] = {}
+    for key, each in zip(keys, by_owner, strict=True):
+        of_key.setdefault(key, []).append(each)
     random.shuffle(keys)
     turns = {key: iter(of_owner) for key, of_owner in of_key.items()}
     return [next(turns[key]) for key in sorted(keys, key=itemgetter(0))]
+
+
+def _by_turn(pod: Pod, turn: Mapping[tuple[str, str, str], int]) -> tuple[int, int]:
+    return -pod.priority, turn[_owner(pod)]
 
 
 def _rank(pod: Pod) -> float:
@@ -130,7 +140,10 @@ class Over(NamedTuple):
 
 
 class OverOrders:
-    """What becomes of pods over some orders, at least one. It is summed up for one pod when asked about it."""
+    """What becomes of pods over some orders, at least one. It is summed up for one pod when asked about it.
+
+    Pods are named by UID: in the place of one that leaves, by the UID of that one.
+    """
 
     def __init__(self) -> None:
         self._runs: list[dict[str, str | Outcome]] = []

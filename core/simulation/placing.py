@@ -9,10 +9,10 @@ and a rejection, so that order decides how long it takes: 0.15 to 0.25 ms for a 
 150,000 pods, and 0.8 to 1.2 ms for one of a new class.
 """
 
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from itertools import islice, pairwise, starmap
+from itertools import islice
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -169,16 +169,14 @@ class Placing:
             return found
         return Outcome(self._mirror.get_pod(pod.uid) or pod, Fate.PLACED, found)
 
-    def in_brief(self, pods: Sequence[Pod]) -> Steps[list[Found]]:
-        """Place the pods in this order. It yields after each, so that the caller can stop.
+    def in_brief(self, pods: Iterable[Pod]) -> Steps[list[Found]]:
+        """Place the pods in this order, each of which may be made at its turn. It yields after each, to be stopped.
 
         Then those that others may help are tried again, until nothing changes: kube-scheduler tries a rejected pod
         again when a pod comes that satisfies its affinity, or that evens out its spread (isSchedulableAfterPodChange
         in interpodaffinity/plugin.go, isSchedulableAfterPodChange in podtopologyspread/plugin.go).
         """
-        turns = self._in_turn(pods)
-        del pods  # each is dropped at its turn, if the caller holds none of them
-        found = yield from turns
+        found = yield from self._in_turn(pods)
         left = {at: each for at, each in enumerate(found) if isinstance(each, Outcome) and self.may_be_helped(each.pod)}
         any_placed = any(isinstance(each, str) for each in islice(found, min(left, default=len(found)), None))
         while left and any_placed:
@@ -243,16 +241,14 @@ class Placing:
             found = self._kind_of[pod.uid] = self._kinds.setdefault(key, len(self._kinds))
         return found
 
-    def _in_turn(self, pods: Sequence[Pod]) -> Steps[list[Found]]:
-        repeats, left = [False, *starmap(alike, pairwise(pods)), False], deque(pods)
-
-        def found(at: int, before: Found | None) -> Found:
-            pod = left.popleft()
-            if repeats[at] and isinstance(before, Outcome):
+    def _in_turn(self, pods: Iterable[Pod]) -> Steps[list[Found]]:
+        def found(turn: tuple[Pod, bool, bool], before: Found | None) -> Found:
+            pod, repeats, more = turn
+            if repeats and isinstance(before, Outcome):
                 return replace(before, pod=pod)
-            return self._placed(pod, repeats=repeats[at], more=repeats[at + 1])
+            return self._placed(pod, repeats=repeats, more=more)
 
-        return in_turn(range(len(pods)), found)
+        return in_turn(_turns(pods), found)
 
     def _placed(self, pod: Pod, *, repeats: bool, more: bool) -> Found:
         scheduler = scheduler_of(self._schedulers, pod)
@@ -324,6 +320,17 @@ class Placing:
                 if len(tried) == _NODES_OF_DRY_RUN:
                     break
         return least_harm(self._mirror, scheduler.profile.under(self._mirror.rules).filters, pod, tried)
+
+
+def _turns(pods: Iterable[Pod]) -> Iterator[tuple[Pod, bool, bool]]:
+    """Yield each pod, whether it is like the one before it, and whether the next one is like it."""
+    left = iter(pods)
+    pod, repeats = next(left, None), False
+    while pod is not None:
+        after = next(left, None)
+        more = after is not None and alike(pod, after)
+        yield pod, repeats, more
+        pod, repeats = after, more
 
 
 def may_be_helped(pod: Pod, profile: Profile) -> bool:

@@ -374,7 +374,7 @@ def _without_places(basis: Basis, names: Sequence[str]) -> Steps[set[str]]:
             found = yield from run_orders(basis, fork, leaving, barred=names)
             fork.revert_to(savepoint)
             for each in leaving:
-                has_none = each.coming and found.of(new_uid(each.uid)).placed is not Chance.ALWAYS
+                has_none = each.coming and found.of(each.uid).placed is not Chance.ALWAYS
                 # Without a pod that comes again, others leave with it, such as those of its Job.
                 if has_none or (each.again is None and not basis.facts.of_pod(each.pod).safe_to_evict):
                     over.add(each.pod.node_name)

@@ -90,7 +90,7 @@ FAULTS: Final = (
     Fault(
         id="rejection-of-another-class",
         breaks="A pod counts as rejected because the one before it was.",
-        old="if repeats[at] and isinstance(before, Outcome):",
+        old="if repeats and isinstance(before, Outcome):",
         new="if isinstance(before, Outcome):",
     ),
     Fault(
@@ -301,17 +301,17 @@ FAULTS: Final = (
         tests=("core/simulation/test_rules_of_arguments.py",),
     ),
     Fault(
-        id="placed-pods-are-kept-over-orders",
-        breaks="A loss in three orders takes more memory than a service has for it.",
-        old="        del pods  # each is dropped at its turn, if the caller holds none of them\n",
-        new="        self._kept = pods\n",
+        id="pods-made-before-their-turn",
+        breaks="A loss takes more memory than a service has for it.",
+        old="    left = iter(pods)\n    pod, repeats",
+        new="    left = iter([*pods])\n    pod, repeats",
         tests=("core/simulation/test_placing.py",),
     ),
     Fault(
         id="together-in-the-first-order",
         breaks="Nodes go together though their pods find places in some orders only.",
-        old="found.of(new_uid(each.uid)).placed is not Chance.ALWAYS",
-        new="found.of(new_uid(each.uid)).placed is Chance.NEVER",
+        old="found.of(each.uid).placed is not Chance.ALWAYS",
+        new="found.of(each.uid).placed is Chance.NEVER",
     ),
     Fault(
         id="annotation-ignored",
