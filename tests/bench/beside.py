@@ -34,8 +34,8 @@ _LOOKS_EVERY: Final = 0.05
 _SETTLES: Final = 2.0
 _LARGEST_RESPONSE: Final = 2**22
 _NOTE: Final = (
-    "Memory is the sum of the PSS of the service and its child. One order of arrival. The pods have ReplicaSets and no "
-    "templates, so that each comes again as it is."
+    "Memory is the sum of the PSS of the service and its child. One order of arrival. The pods come again of the "
+    "templates of their ReplicaSets, which have no affinity."
 )
 
 

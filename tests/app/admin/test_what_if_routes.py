@@ -315,7 +315,7 @@ def test_a_question_that_could_use_up_the_memory_is_refused(cluster: str, monkey
     monkeypatch.setattr("app.simulation.asking.resident_bytes", lambda: 2**50)
     response = post(app, "loss")
     assert response.status_code == 503
-    assert response.json()["detail"].startswith("too little memory: an answer may take 1342177280 MiB, and ")
+    assert response.json()["detail"].startswith("too little memory: an answer may take 1181116006 MiB, and ")
 
 
 @pytest.mark.parametrize("end", ["fault", "death"])

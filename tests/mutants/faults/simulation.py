@@ -163,8 +163,8 @@ FAULTS: Final = (
     Fault(
         id="priorities-arrive-mixed",
         breaks="A less important pod is placed first.",
-        old="return sorted(by_owner, key=lambda pod: (-pod.priority, turn[_owner(pod)]))",
-        new="return sorted(by_owner, key=lambda pod: turn[_owner(pod)])",
+        old="return -pod.priority, turn[_owner(pod)]",
+        new="return 0, turn[_owner(pod)]",
         tests=("core/simulation/test_placing.py",),
     ),
     Fault(
