@@ -1,9 +1,10 @@
 """Families of metrics with labels, and a histogram that costs little to count in."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from itertools import accumulate
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
@@ -19,6 +20,12 @@ def gauge(name: str, documentation: str, labels: Sequence[str], values: Values) 
 def counter(name: str, documentation: str, labels: Sequence[str], values: Values) -> Metric:
     """Return a counter with labels. `name` is without the prefix of all metrics, and without `_total`."""
     return _filled(CounterMetricFamily(f"kindred_{name}", documentation, labels=labels), values)
+
+
+def counter_by(label: str, name: str, documentation: str, numbers: Mapping[Any, float]) -> Metric:
+    """Return a counter with one label. Its values are texts, or members of an Enum."""
+    texts = ((each.value if isinstance(each, Enum) else each, number) for each, number in numbers.items())
+    return counter(name, documentation, [label], (((text,), number) for text, number in texts))
 
 
 def _filled(family: GaugeMetricFamily | CounterMetricFamily, values: Values) -> Metric:

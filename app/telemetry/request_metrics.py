@@ -10,7 +10,7 @@ from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from app.telemetry.families import Histogram, counter, histogram
+from app.telemetry.families import Histogram, counter, counter_by, histogram
 from app.verbs.executor import EvictionOutcome, EvictionResult
 from app.verbs.request import BindingResult, Decision, Request, VerbOutcome
 
@@ -98,24 +98,11 @@ class RequestMetrics:
             ["verb"],
             (((verb,), each.waited) for verb, each in verbs),
         )
-        yield counter(
-            "stale_requests",
-            "Requests received while the mirror was stale or not synced, answered or refused.",
-            ["verb"],
-            (((verb,), number) for verb, number in self._stale.items()),
-        )
-        yield counter(
-            "binds",
-            "Bindings, by result.",
-            ["result"],
-            (((result.value,), number) for result, number in self._binds.items()),
-        )
-        yield counter(
-            "preemptions",
-            "Pods for which Kindred searched victims, by result.",
-            ["result"],
-            (((result.value,), number) for result, number in self._preemptions.items()),
-        )
+        about_stale = "Requests received while the mirror was stale or not synced, answered or refused."
+        yield counter_by("verb", "stale_requests", about_stale, self._stale)
+        yield counter_by("result", "binds", "Bindings, by result.", self._binds)
+        about_preemptions = "Pods for which Kindred searched victims, by result."
+        yield counter_by("result", "preemptions", about_preemptions, self._preemptions)
         yield CounterMetricFamily("kindred_preemption_victims", "Pods that Kindred evicted.", self._victims)
 
 
@@ -131,19 +118,10 @@ class _Verb:
 def queue_metrics(waiting: int, shed: Mapping[str, int]) -> Iterator[Metric]:
     """Yield the length of the queue, and the requests that it rejected: reason -> number."""
     yield GaugeMetricFamily("kindred_queue_length", "Requests in the queue.", waiting)
-    yield counter(
-        "requests_shed",
-        "Rejected requests, by reason.",
-        ["reason"],
-        (((reason,), number) for reason, number in shed.items()),
-    )
+    yield counter_by("reason", "requests_shed", "Rejected requests, by reason.", shed)
 
 
 def decision_metrics(decisions: Mapping[Decision, int]) -> Iterator[Metric]:
     """Yield the decisions, outcome -> number."""
-    yield counter(
-        "decisions",
-        "Decisions, by outcome. replaced: the pod came again after an earlier decision.",
-        ["outcome"],
-        (((outcome.value,), number) for outcome, number in decisions.items()),
-    )
+    about = "Decisions, by outcome. replaced: the pod came again after an earlier decision."
+    yield counter_by("outcome", "decisions", about, decisions)
