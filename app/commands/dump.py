@@ -37,14 +37,7 @@ from app.simulation.objects_at_hand import Taken, take_items
 from app.simulation.raw_objects import RawObjects
 from app.verbs.filter import create_bypass
 from app.verbs.request import RecentPods
-from app.wiring.engine import (
-    apply_partition,
-    create_cache,
-    explained_profile,
-    scheduler_profiles,
-    served_profile,
-    untouched_profile,
-)
+from app.wiring import engine
 from core.events import Kind, Missing
 from core.mirror.cluster import ClusterMirror
 from core.objects.devices import DeviceTaintRule
@@ -338,17 +331,17 @@ def explainer_of(settings: Settings, cluster: Cluster, waiting: RecentPods, work
 
     `waiting` are pods that a request may name although the mirror lacks them. Raises SettingsError.
     """
-    profile = served_profile(settings)
-    apply_partition(settings, cluster.mirror)
-    cache = create_cache(settings, cluster.mirror, profile)
-    explained = explained_profile(settings, profile)
+    profile = engine.served_profile(settings)
+    engine.apply_partition(settings, cluster.mirror)
+    cache = engine.create_cache(settings, cluster.mirror, profile)
+    explained = engine.explained_profile(settings, profile)
     return Explainer(
         explained,
         KnownPods(cluster.mirror, waiting, work),
         cache,
         cluster.freshness,
         release=cluster.release,
-        schedulers=scheduler_profiles(settings, explained),
+        schedulers=engine.scheduler_profiles(settings, explained),
         bypass=create_bypass(settings),
-        untouched=untouched_profile(settings),
+        untouched=engine.untouched_profile(settings),
     )

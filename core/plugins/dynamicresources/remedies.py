@@ -5,15 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from core.explaining.claim_steps import (
-    ChangeDeviceClass,
-    DropConstraint,
-    DropSelector,
-    LowerCapacity,
-    LowerCount,
-    TolerateDeviceTaint,
-    is_made_for,
-)
+from core.explaining import claim_steps
 from core.explaining.decision import Decision
 from core.explaining.obstacles import NEAREST, Candidates, Gone, Obstacles, Proposal, Search, Turn
 from core.explaining.pod_names import ClaimName
@@ -58,7 +50,7 @@ def _claims(obstacles: Obstacles) -> Sequence[ResourceClaim]:
 
 
 def _place(obstacles: Obstacles, claim: ResourceClaim) -> tuple[ClaimName, bool]:
-    return ClaimName(claim.full_name), is_made_for(claim, obstacles.decision.pod)
+    return ClaimName(claim.full_name), claim_steps.is_made_for(claim, obstacles.decision.pod)
 
 
 def _lower_counts(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -90,7 +82,7 @@ def _lower_capacities(obstacles: Obstacles) -> Iterator[Proposal]:
                 place = *_place(obstacles, claim), found.need.full_name
                 left = {name: _most_left(survey, device, name) for name, _ in found.need.request.capacities or ()}
                 less = [(name, of) for name, of in found.need.request.capacities or () if 0 < left[name] < of]
-                steps = [LowerCapacity(*place, name, of - left[name], left[name]) for name, of in less]
+                steps = [claim_steps.LowerCapacity(*place, name, of - left[name], left[name]) for name, of in less]
                 if steps:
                     yield Proposal(obstacles.decision.batch.names[position], steps)
 
@@ -107,7 +99,7 @@ def _lower(obstacles: Obstacles) -> Iterator[Proposal]:
 
 def _lowered(obstacles: Obstacles, claim: ResourceClaim, found: Found, to: int) -> Step:
     by = found.need.request.count - to
-    return LowerCount(*_place(obstacles, claim), found.need.full_name, by, to)
+    return claim_steps.LowerCount(*_place(obstacles, claim), found.need.full_name, by, to)
 
 
 def _tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -118,7 +110,7 @@ def _tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
             tainted = [untolerated(each, found.need) for each in found.devices.get(State.TAINTED, ())]
             for taint in (taint for taints in sorted(tainted, key=len)[: found.missing] for taint in taints):
                 place = *_place(obstacles, claim), found.need.full_name
-                steps[TolerateDeviceTaint(*place, taint.key, taint.value, taint.effect)] = None
+                steps[claim_steps.TolerateDeviceTaint(*place, taint.key, taint.value, taint.effect)] = None
         if steps:
             yield Proposal(obstacles.decision.batch.names[position], [*steps])
 
@@ -136,7 +128,7 @@ def _change_classes(obstacles: Obstacles) -> Iterator[Proposal]:
             else:
                 alike = [each for each in others if mistaken(present, each)] or (others if len(others) == 1 else [])
             for other in alike[:_MAX_CLASSES]:
-                yield Proposal(None, [ChangeDeviceClass(*_place(obstacles, claim), name, present, other)])
+                yield Proposal(None, [claim_steps.ChangeDeviceClass(*_place(obstacles, claim), name, present, other)])
 
 
 def _drivers(survey: Survey) -> dict[str, set[str]]:
@@ -162,9 +154,9 @@ def _drop(obstacles: Obstacles) -> Iterator[Proposal]:
         for name, request in [each for of_claim in claim.requests for each in named(of_claim)]:
             for selector in dict.fromkeys(request.selectors):
                 if selector is not None:
-                    yield Proposal(None, [DropSelector(*place, name, selector)])
+                    yield Proposal(None, [claim_steps.DropSelector(*place, name, selector)])
         for number, constraint in enumerate(claim.constraints):
-            yield Proposal(None, [DropConstraint(*place, number, _attribute(constraint))])
+            yield Proposal(None, [claim_steps.DropConstraint(*place, number, _attribute(constraint))])
 
 
 def _attribute(constraint: Constraint) -> str:
