@@ -18,7 +18,7 @@ from app.settings.groups import GROUPS
 from app.settings.settings import Settings, key_of, variable_of
 from app.simulation.responses import CapacityResponse, DrainResponse, LossResponse, RemovalResponse
 from core.releases.differences import DIFFERENCES, Difference
-from core.releases.release import GATES, RELEASES, Stage
+from core.releases.release import GATES, RELEASES, Stage, gates_of
 from tests import exported_metrics
 from tests.bench import memory, report
 from tests.bench.command import Size
@@ -246,7 +246,8 @@ def differences() -> str:
 def _responses(row: Difference) -> Iterator[str]:
     """Yield each behaviour with its first release. If all releases agree, only the gate matters."""
     before = ""
-    for release, response in zip(RELEASES, row.defaults(), strict=True):
+    for release in RELEASES:
+        response = row.at(release, gates_of(release))
         if response.text != before:
             yield f"{release}: {response.text}"
         before = response.text

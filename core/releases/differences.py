@@ -1,6 +1,6 @@
 """The table of differences between the supported releases, with sources, and the rules that follow from it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -54,10 +54,6 @@ class Difference(msgspec.Struct, frozen=True):
         if self.gate and not gates.get(self.gate, False):
             return self.without_gate
         return self.rules[RELEASES.index(release)]
-
-    def defaults(self) -> Iterator[ReleaseRule]:
-        """Yield the rule of each of RELEASES with its default gates."""
-        return (self.at(release, gates_of(release)) for release in RELEASES)
 
 
 def _difference(  # noqa: PLR0913  a row has so many columns
