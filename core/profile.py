@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from inspect import signature
-from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeGuard
 
 import msgspec
@@ -96,7 +95,7 @@ _weight: Final = re.compile("[0-9]{1,9}")
 Arguments: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Plugin -> keyword arguments of its constructor."""
 
-NO_ARGUMENTS: Final[Arguments] = MappingProxyType({})
+NO_ARGUMENTS: Final[Arguments] = {}
 
 
 class ProfileError(ValueError):

@@ -1,7 +1,6 @@
 """Evaluates one request on the mirror, between two events: which nodes fit, and their scores."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -38,7 +37,7 @@ class NominatedRejection(msgspec.Struct, frozen=True, gc=False):
 
 
 _NOWHERE: Final[IntpArray] = np.empty(0, np.intp)
-NO_REJECTIONS: Final[Mapping[int, NominatedRejection]] = MappingProxyType({})
+NO_REJECTIONS: Final[Mapping[int, NominatedRejection]] = {}
 
 
 def rejections_by_nominated(

@@ -5,7 +5,6 @@ import importlib
 import logging
 import sys
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 import click
@@ -14,45 +13,43 @@ from app import __version__
 from app.commands.output import open_closed_streams, print_fault, print_line, print_problem
 from app.process.logs import TextLines
 
-COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "capacity": (
-            "what_if.capacity",
-            "Print how many more pods fit: replicas of a manifest, a workload or a pod, and what stops the next one.",
-        ),
-        "config": ("config_commands", "Print the effective settings, defaults included, and the source of each."),
-        "doctor": (
-            "doctor.command",
-            "Check a registration or a running service, and print errors with their fixes.",
-        ),
-        "drain": ("what_if.drain", "Print what `kubectl drain` would refuse and evict, and where the pods would go."),
-        "explain": ("explain", "Explain why a pod fits on nodes or does not, also under suppositions."),
-        "filter": ("filter", "Print the ExtenderFilterResult for a pod, without a server."),
-        "loss": (
-            "what_if.loss",
-            "Print which zone can fail: what its workloads keep, and which of its pods find no place elsewhere.",
-        ),
-        "pending": (
-            "pending",
-            "Print the pending pods, the oldest first: how many nodes each fits on now, and why not on the others.",
-        ),
-        "rbac": ("rbac", "Print the minimal roles that Kindred needs with these settings, and their bindings."),
-        "removal": (
-            "what_if.removal",
-            "Print which nodes could go, with all their pods placed elsewhere, and what is in the way of the others.",
-        ),
-        "serve": ("serve", "Serve the extender over HTTP, for a live cluster or for a dump."),
-        "status": (
-            "status",
-            "Print the state of a running service: readiness, release, mirror, leader, cache and last decision.",
-        ),
-        "units": (
-            "units",
-            "Print the units (groups of pods that are placed all or none), their members by state, and why they wait.",
-        ),
-        "why": ("explain", "Explain why a pod fits on nodes or does not, also under suppositions."),
-    }
-)
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "capacity": (
+        "what_if.capacity",
+        "Print how many more pods fit: replicas of a manifest, a workload or a pod, and what stops the next one.",
+    ),
+    "config": ("config_commands", "Print the effective settings, defaults included, and the source of each."),
+    "doctor": (
+        "doctor.command",
+        "Check a registration or a running service, and print errors with their fixes.",
+    ),
+    "drain": ("what_if.drain", "Print what `kubectl drain` would refuse and evict, and where the pods would go."),
+    "explain": ("explain", "Explain why a pod fits on nodes or does not, also under suppositions."),
+    "filter": ("filter", "Print the ExtenderFilterResult for a pod, without a server."),
+    "loss": (
+        "what_if.loss",
+        "Print which zone can fail: what its workloads keep, and which of its pods find no place elsewhere.",
+    ),
+    "pending": (
+        "pending",
+        "Print the pending pods, the oldest first: how many nodes each fits on now, and why not on the others.",
+    ),
+    "rbac": ("rbac", "Print the minimal roles that Kindred needs with these settings, and their bindings."),
+    "removal": (
+        "what_if.removal",
+        "Print which nodes could go, with all their pods placed elsewhere, and what is in the way of the others.",
+    ),
+    "serve": ("serve", "Serve the extender over HTTP, for a live cluster or for a dump."),
+    "status": (
+        "status",
+        "Print the state of a running service: readiness, release, mirror, leader, cache and last decision.",
+    ),
+    "units": (
+        "units",
+        "Print the units (groups of pods that are placed all or none), their members by state, and why they wait.",
+    ),
+    "why": ("explain", "Explain why a pod fits on nodes or does not, also under suppositions."),
+}
 """Command -> its module, and the first sentence of its help.
 
 A command is imported when it runs: all of them take a second of CPU, which `--help` and completion need not wait for.

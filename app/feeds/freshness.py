@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from types import MappingProxyType
 from typing import Final
 
 from app.objects.resources import Resource
@@ -129,7 +128,7 @@ class Freshness:
         stale_after: float,
         clock: Callable[[], float],
         unknown_release: Callable[[], str] = lambda: "",
-        lacking: Mapping[Kind, Missing] = MappingProxyType({}),
+        lacking: Mapping[Kind, Missing] = {},
     ) -> None:
         """`stale_after` is in seconds of `clock`. `lacking` are kinds that a dump has no object of, with the reason.
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -149,7 +148,7 @@ _ALL: Final = (
     ),
 )
 
-RESOURCES: Final[Mapping[Kind, Resource]] = MappingProxyType({resource.kind: resource for resource in _ALL})
+RESOURCES: Final[Mapping[Kind, Resource]] = {resource.kind: resource for resource in _ALL}
 
 
 # Dumps for kubectl.

@@ -8,7 +8,6 @@ import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from functools import partial
-from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from prometheus_client import ProcessCollector
@@ -42,7 +41,7 @@ def mirror_metrics(mirror: ClusterMirror) -> Iterator[Metric]:
 
 
 def watch_metrics(
-    freshness: Freshness, unix_time: Callable[[], float], known: Mapping[str, Sized] = MappingProxyType({})
+    freshness: Freshness, unix_time: Callable[[], float], known: Mapping[str, Sized] = {}
 ) -> Iterator[Metric]:
     """Yield the states of the watched resources, and whether they make the service ready.
 

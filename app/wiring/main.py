@@ -13,7 +13,6 @@ The order, in which a part uses only earlier ones:
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import NamedTuple
 
 from fastapi import FastAPI
@@ -52,7 +51,7 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     settings: Settings,
     mirror: ClusterMirror,
     credentials: Credentials | None,
-    sources: Mapping[str, str] = MappingProxyType({}),
+    sources: Mapping[str, str] = {},
     release: ReleaseTracker | None = None,
     *,
     freshness: Freshness = OF_A_DUMP,

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -77,7 +76,7 @@ class RecordedEvaluation(FreshEvaluation):
 
 NO_PLUGIN: Final = ""
 """Stands for a plugin if none decided, because the node is unknown or out of the partition."""
-NOTHING_MISSING: Final[Mapping[Kind, Missing]] = MappingProxyType({})
+NOTHING_MISSING: Final[Mapping[Kind, Missing]] = {}
 """The mirror holds every kind of object that the plugins read."""
 
 

@@ -4,7 +4,6 @@ A step changes the pod as a value (pod_steps.py), or the cluster as a fork.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import msgspec
@@ -41,25 +40,23 @@ _NEW: Final = "a new one"
 """Value of a label that no node can have, because of its spaces."""
 TENTATIVE: Final = "supposed"
 """Name of a supposed pod, and prefix of its UID. No UID of the API server has a slash."""
-NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
+NO_LABELS: Final[Mapping[str, str]] = {}
 _UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
 _UNREGISTERED: Final = "karpenter.sh/unregistered"
 _NO_MACHINE: Final = "node.cluster.x-k8s.io/uninitialized"
-_TROUBLES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "node.kubernetes.io/not-ready": "is not ready",
-        "node.kubernetes.io/unreachable": "does not answer",
-        "node.kubernetes.io/memory-pressure": "is short of memory",
-        "node.kubernetes.io/disk-pressure": "is short of disk space",
-        "node.kubernetes.io/pid-pressure": "has too many processes",
-        "node.kubernetes.io/network-unavailable": "has no network",
-        "node.kubernetes.io/unschedulable": "has the taint of a cordoned node",
-        _UNINITIALIZED: "is not initialized by the cloud controller manager",
-        "node.cloudprovider.kubernetes.io/shutdown": "is shut down",
-        _UNREGISTERED: "is not registered by Karpenter",
-        _NO_MACHINE: "is not initialized by Cluster API",
-    }
-)
+_TROUBLES: Final[Mapping[str, str]] = {
+    "node.kubernetes.io/not-ready": "is not ready",
+    "node.kubernetes.io/unreachable": "does not answer",
+    "node.kubernetes.io/memory-pressure": "is short of memory",
+    "node.kubernetes.io/disk-pressure": "is short of disk space",
+    "node.kubernetes.io/pid-pressure": "has too many processes",
+    "node.kubernetes.io/network-unavailable": "has no network",
+    "node.kubernetes.io/unschedulable": "has the taint of a cordoned node",
+    _UNINITIALIZED: "is not initialized by the cloud controller manager",
+    "node.cloudprovider.kubernetes.io/shutdown": "is shut down",
+    _UNREGISTERED: "is not registered by Karpenter",
+    _NO_MACHINE: "is not initialized by Cluster API",
+}
 """Source: k8s.io/api core/v1 well_known_taints.go, k8s.io/cloud-provider api/well_known_taints.go."""
 _AGENT: Final = "agent-not-ready"
 """End of the keys of taints that an agent of the node removes when it is ready (Cilium, CSI drivers of AWS)."""

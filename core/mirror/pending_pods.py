@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -23,7 +22,7 @@ from core.objects.groups import (
 )
 from core.objects.pod import Pod, Waiting
 
-_NONE: Final[Mapping[str, Pod]] = MappingProxyType({})
+_NONE: Final[Mapping[str, Pod]] = {}
 
 
 class PendingPods:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from enum import Enum
-from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -80,54 +79,50 @@ _EXTENDED: Final = by_release({"1.34": _OFF, "1.36": _ON, "1.37": _LOCKED})
 _ALLOCATABLE: Final = by_release({"1.36": _OFF})
 _BETA_SINCE_136: Final = by_release({"1.34": _OFF, "1.36": _ON})
 _ALPHA_SINCE_137: Final = by_release({"1.37": _OFF})
-GATES: Final[Mapping[str, Mapping[Release, Stage]]] = MappingProxyType(
-    {
-        "NodeDeclaredFeatures": by_release({"1.35": _OFF, "1.36": _ON, "1.37": _LOCKED}),
-        "DRAExtendedResource": _EXTENDED,
-        "StorageCapacityScoring": by_release({"1.34": _OFF, "1.37": _ON}),
-        "InPlacePodVerticalScaling": by_release({"1.34": _ON, "1.35": _LOCKED}),
-        "InPlacePodLevelResourcesVerticalScaling": by_release({"1.35": _OFF, "1.36": _ON}),
-        "PodLevelResources": by_release({"1.34": _ON}),
-        "PodLevelResourcesFixDefaulting": by_release({"1.37": _ON}),
-        "DRANodeAllocatableResources": _ALLOCATABLE,
-        "VolumeLimitScaling": by_release({"1.35": _OFF, "1.37": _ON}),
-        "TaintTolerationComparisonOperators": by_release({"1.35": _OFF}),
-        "MatchLabelKeysInPodTopologySpread": by_release({"1.34": _ON}),
-        "VolumeAttributesClass": by_release({"1.34": _ON, "1.36": _LOCKED}),
-        "GenericWorkload": by_release({"1.35": _OFF}),
-    }
-)
+GATES: Final[Mapping[str, Mapping[Release, Stage]]] = {
+    "NodeDeclaredFeatures": by_release({"1.35": _OFF, "1.36": _ON, "1.37": _LOCKED}),
+    "DRAExtendedResource": _EXTENDED,
+    "StorageCapacityScoring": by_release({"1.34": _OFF, "1.37": _ON}),
+    "InPlacePodVerticalScaling": by_release({"1.34": _ON, "1.35": _LOCKED}),
+    "InPlacePodLevelResourcesVerticalScaling": by_release({"1.35": _OFF, "1.36": _ON}),
+    "PodLevelResources": by_release({"1.34": _ON}),
+    "PodLevelResourcesFixDefaulting": by_release({"1.37": _ON}),
+    "DRANodeAllocatableResources": _ALLOCATABLE,
+    "VolumeLimitScaling": by_release({"1.35": _OFF, "1.37": _ON}),
+    "TaintTolerationComparisonOperators": by_release({"1.35": _OFF}),
+    "MatchLabelKeysInPodTopologySpread": by_release({"1.34": _ON}),
+    "VolumeAttributesClass": by_release({"1.34": _ON, "1.36": _LOCKED}),
+    "GenericWorkload": by_release({"1.35": _OFF}),
+}
 """The feature gates that change a result: name -> release that has it -> its stage there.
 
 Source: k8s.io/kubernetes pkg/features/kube_features.go of v1.34.1, v1.35.4, v1.36.3 and v1.37.1.
 """
-GATES_OF_DEVICES: Final[Mapping[str, Mapping[Release, Stage]]] = MappingProxyType(
-    {
-        "DynamicResourceAllocation": by_release({"1.34": _ON, "1.35": _LOCKED}),
-        "DRAAdminAccess": by_release({"1.34": _ON, "1.36": _LOCKED}),
-        "DRAPrioritizedList": by_release({"1.34": _ON, "1.37": _LOCKED}),
-        "DRAResourceClaimDeviceStatus": by_release({"1.34": _ON, "1.37": _LOCKED}),
-        "DRAConsumableCapacity": _BETA_SINCE_136,
-        "DRADeviceBindingConditions": _BETA_SINCE_136,
-        "DRAPartitionableDevices": _BETA_SINCE_136,
-        "DRADeviceTaints": _BETA_SINCE_136,
-        "DRADeviceTaintRules": by_release({"1.35": _OFF, "1.37": _ON}),
-        "DRAExtendedResource": _EXTENDED,
-        "DRANodeAllocatableResources": _ALLOCATABLE,
-        "DRAListTypeAttributes": by_release({"1.36": _OFF}),
-        "DRAWorkloadResourceClaims": by_release({"1.36": _OFF}),
-        "DRADerivedAttributes": _ALPHA_SINCE_137,
-        "DRADeviceCompatibilityGroups": _ALPHA_SINCE_137,
-        "DRAFractionalCapacityRange": _ALPHA_SINCE_137,
-        "DRAOptionalNodeOperations": _ALPHA_SINCE_137,
-    }
-)
+GATES_OF_DEVICES: Final[Mapping[str, Mapping[Release, Stage]]] = {
+    "DynamicResourceAllocation": by_release({"1.34": _ON, "1.35": _LOCKED}),
+    "DRAAdminAccess": by_release({"1.34": _ON, "1.36": _LOCKED}),
+    "DRAPrioritizedList": by_release({"1.34": _ON, "1.37": _LOCKED}),
+    "DRAResourceClaimDeviceStatus": by_release({"1.34": _ON, "1.37": _LOCKED}),
+    "DRAConsumableCapacity": _BETA_SINCE_136,
+    "DRADeviceBindingConditions": _BETA_SINCE_136,
+    "DRAPartitionableDevices": _BETA_SINCE_136,
+    "DRADeviceTaints": _BETA_SINCE_136,
+    "DRADeviceTaintRules": by_release({"1.35": _OFF, "1.37": _ON}),
+    "DRAExtendedResource": _EXTENDED,
+    "DRANodeAllocatableResources": _ALLOCATABLE,
+    "DRAListTypeAttributes": by_release({"1.36": _OFF}),
+    "DRAWorkloadResourceClaims": by_release({"1.36": _OFF}),
+    "DRADerivedAttributes": _ALPHA_SINCE_137,
+    "DRADeviceCompatibilityGroups": _ALPHA_SINCE_137,
+    "DRAFractionalCapacityRange": _ALPHA_SINCE_137,
+    "DRAOptionalNodeOperations": _ALPHA_SINCE_137,
+}
 """The feature gates that change which devices kube-scheduler allocates. Only their defaults are judged.
 
 Source: pkg/scheduler/framework/plugins/feature/feature.go and the file above. DRAFractionalCapacityRange is on only
 with --min-compatibility-version=1.37.
 """
-ALL_GATES: Final = MappingProxyType({**GATES, **GATES_OF_DEVICES})
+ALL_GATES: Final[Mapping[str, Mapping[Release, Stage]]] = {**GATES, **GATES_OF_DEVICES}
 
 
 class FeatureGateError(ValueError):

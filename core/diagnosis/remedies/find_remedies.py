@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain, groupby
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -60,9 +59,9 @@ _OF_KIND: Final[Mapping[Kind, int]] = {
 _OF_MORE_STEPS: Final = 20
 _OF_WHOLE_REQUEST: Final = 100
 _OF_FORBIDDEN_EVICTION: Final = 30
-_OF_WAY: Final = MappingProxyType({Way.DELETED: 0, Way.SCALED_DOWN: 5, Way.OWNER_ENDS: 5, Way.ROLLED_OVER: -25})
+_OF_WAY: Final[Mapping[Way, int]] = {Way.DELETED: 0, Way.SCALED_DOWN: 5, Way.OWNER_ENDS: 5, Way.ROLLED_OVER: -25}
 """Cost of the way in which a pod leaves, beyond that of a pod without an owner. A rolling update loses no pod."""
-_BY_ITSELF: Final = MappingProxyType({Way.PREEMPTED: 4, Way.TERMINATES: 5})
+_BY_ITSELF: Final[Mapping[Way, int]] = {Way.PREEMPTED: 4, Way.TERMINATES: 5}
 """Cost of waiting for what happens without anybody."""
 _OF_CONTROL_PLANE: Final = 35
 """Cost of tolerating a taint of the control plane, for a pod that does not ask for such nodes."""

@@ -6,7 +6,6 @@ buildDefaultConstraints) and apis/config/validation/validation_pluginargs.go (Va
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import msgspec
@@ -112,13 +111,11 @@ def _errors(constraint: SpreadConstraint) -> Iterator[str]:
 
 Controller: TypeAlias = ReplicationController | ReplicaSet | StatefulSet
 
-CONTROLLERS: Final[Mapping[tuple[str, str], type[Controller]]] = MappingProxyType(
-    {
-        ("v1", "ReplicationController"): ReplicationController,
-        ("apps/v1", "ReplicaSet"): ReplicaSet,
-        ("apps/v1", "StatefulSet"): StatefulSet,
-    }
-)
+CONTROLLERS: Final[Mapping[tuple[str, str], type[Controller]]] = {
+    ("v1", "ReplicationController"): ReplicationController,
+    ("apps/v1", "ReplicaSet"): ReplicaSet,
+    ("apps/v1", "StatefulSet"): StatefulSet,
+}
 """(apiVersion, kind) in an owner reference -> the kind of the controller. Selectors of other owners do not count."""
 
 

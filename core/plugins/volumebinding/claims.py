@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from types import MappingProxyType
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from core.framework.claims import ClaimError, not_found_text, ownership_error
@@ -193,7 +192,7 @@ def _is_one_requirement(selector: NodeSelector | None) -> bool:
 
 Offer = TypeVar("Offer", PersistentVolume, CSIStorageCapacity)
 
-_NONE: Final[Mapping[str, PersistentVolume]] = MappingProxyType({})
+_NONE: Final[Mapping[str, PersistentVolume]] = {}
 
 
 class FreeVolumes:
