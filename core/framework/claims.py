@@ -24,9 +24,9 @@ from core.objects.volumes import (
 
 
 class ClaimError(Exception):
-    """The volumes of a pod cannot be judged. The status says why."""
+    """The claims of a pod cannot be judged, or satisfied on any node. The status says why."""
 
-    def __init__(self, code: Code, reason: str) -> None:
+    def __init__(self, reason: str, code: Code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE) -> None:
         super().__init__(reason)
         self.status = Status(code, (reason,))
 

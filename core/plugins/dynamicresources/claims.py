@@ -5,7 +5,8 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynam
 
 from collections.abc import Mapping
 
-from core.framework.interface import Code, Status
+from core.framework.claims import ClaimError
+from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
 from core.objects.devices import ALL, ClaimRequest, Constraint, DeviceRequest, ResourceClaim
 from core.objects.kinds import DeviceClass
@@ -17,14 +18,6 @@ from core.plugins.dynamicresources.constraints import ClaimNeeds, Need
 from core.plugins.dynamicresources.matching import Matcher, union
 from core.plugins.dynamicresources.outcomes import CompileBudget
 from core.releases.release import Release
-
-
-class ClaimError(Exception):
-    """The pod cannot be scheduled on any node."""
-
-    def __init__(self, reason: str, code: Code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE) -> None:
-        super().__init__(reason)
-        self.status = Status(code, (reason,))
 
 
 def claims_of(mirror: ClusterMirror, pod: Pod) -> list[ResourceClaim]:

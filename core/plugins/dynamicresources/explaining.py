@@ -12,9 +12,10 @@ from core.explaining.decision import Decision
 from core.explaining.explained import Counts, Event, Explained, Measured, Remedies
 from core.explaining.obstacles import Obstacles
 from core.explaining.pod_names import ClaimName
+from core.framework.claims import ClaimError
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.devices import ALL
-from core.plugins.dynamicresources.claims import ClaimError, claims_of
+from core.plugins.dynamicresources.claims import claims_of
 from core.plugins.dynamicresources.remedies import SEARCHES, copies, holding, shortage
 from core.plugins.dynamicresources.sentences import in_cluster, on_node, rejected, survey_of
 from core.plugins.dynamicresources.survey import NAME, Found, State

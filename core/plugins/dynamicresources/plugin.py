@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.events import Kind
+from core.framework.claims import ClaimError
 from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
 from core.framework.scores import default_normalize
@@ -31,7 +32,7 @@ from core.plugins.dynamicresources.allocator import (
     Search,
     UndecidedError,
 )
-from core.plugins.dynamicresources.claims import ClaimError, aspects_of_claims, claims_of, refuse_unknown_classes
+from core.plugins.dynamicresources.claims import aspects_of_claims, claims_of, refuse_unknown_classes
 from core.plugins.dynamicresources.constraints import ClaimNeeds
 from core.plugins.dynamicresources.explaining import ExplainedDevices
 from core.plugins.dynamicresources.extended import claim_for_extended, extended, lacking_on, provided_on, requests_for

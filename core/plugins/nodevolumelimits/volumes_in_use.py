@@ -133,23 +133,23 @@ def _of_disk(disk: InlineDisk, migration: Migration) -> CSIVolume | None:
     try:
         return translate_inline(disk)
     except TranslationError as error:
-        raise ClaimError(Code.ERROR, f"converting volume({disk.name}) from inline to csi: {error}") from None
+        raise ClaimError(f"converting volume({disk.name}) from inline to csi: {error}", Code.ERROR) from None
 
 
 def _of_claim(
     objects: StorageObjects, pod: Pod, volume: PodClaim, migration: Migration, *, is_new: bool
 ) -> CSIVolume | None:
     if not volume.name:
-        raise ClaimError(Code.ERROR, "PersistentVolumeClaim had no name")
+        raise ClaimError("PersistentVolumeClaim had no name", Code.ERROR)
     full_name = f"{pod.namespace}/{volume.name}"
     claim = objects.get(PersistentVolumeClaim, full_name)
     if claim is None:
         if is_new:
             problem = f"looking up PVC {full_name}: {not_found_text(PersistentVolumeClaim, volume.name)}"
-            raise ClaimError(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, problem)
+            raise ClaimError(problem)
         return None
     if error := ownership_error(pod, volume, claim):
-        raise ClaimError(Code.ERROR, error)
+        raise ClaimError(error, Code.ERROR)
     attached = _volume_of(objects, claim, migration)
     return attached if attached is not None and attached.driver and attached.handle else None
 

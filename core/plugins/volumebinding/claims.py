@@ -59,7 +59,7 @@ def claims_of(mirror: ClusterMirror, pod: Pod) -> tuple[Claims, Claims]:
         else:
             immediate = True
     if immediate:
-        raise ClaimError(UNBOUND_IMMEDIATE.code, *UNBOUND_IMMEDIATE.reasons)
+        raise ClaimError(UNBOUND_IMMEDIATE.reasons[0], UNBOUND_IMMEDIATE.code)
     return bound, unbound
 
 
@@ -70,7 +70,7 @@ def _usable(mirror: ClusterMirror, pod: Pod) -> Iterator[PersistentVolumeClaim]:
             claim = claims.get(f"{pod.namespace}/{volume.name}")
             problem = _missing(volume) if claim is None else _fault(pod, volume, claim)
             if claim is None or problem:
-                raise ClaimError(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, problem)
+                raise ClaimError(problem)
             yield claim
 
 
@@ -96,7 +96,7 @@ def _waits(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> bool:
     if storage_class is None:
         return False
     if storage_class.volume_binding_mode is None:
-        raise ClaimError(Code.ERROR, f"VolumeBindingMode not set for StorageClass {quoted(claim.storage_class)}")
+        raise ClaimError(f"VolumeBindingMode not set for StorageClass {quoted(claim.storage_class)}", Code.ERROR)
     return storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
 
 
