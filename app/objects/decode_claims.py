@@ -30,18 +30,8 @@ from app.objects.decode import (
 from app.objects.decode_devices import MAX_LIST, MAX_VALUES, Int64, WireSelector, refuse_more, selectors_of
 from app.objects.decode_groups import Condition
 from app.objects.decode_placement import WireNodeSelector, WireToleration, node_selector_of, toleration_of
+from core.objects import devices
 from core.objects.affinity import NodeSelector
-from core.objects.devices import (
-    EXACT_COUNT,
-    MAX_RESULTS,
-    AllocatedDevice,
-    Allocation,
-    ClaimRequest,
-    Constraint,
-    DeviceID,
-    DeviceRequest,
-    ResourceClaim,
-)
 
 _MAX_CONSUMERS: Final = 256
 _FOR_EXTENDED: Final = "resource.kubernetes.io/extended-resource-claim"
@@ -139,14 +129,14 @@ _claimed_decoder: Final = nullable(_Claimed)
 _selector_decoder: Final = nullable(WireNodeSelector)
 
 
-def decode_resource_claim(raw: bytes | msgspec.Raw) -> ResourceClaim:
+def decode_resource_claim(raw: bytes | msgspec.Raw) -> devices.ResourceClaim:
     """Decode a resource.k8s.io/v1 ResourceClaim. Raises DecodeError."""
     wire = decoding(_claim_decoder.decode, raw)
     metadata = wire.metadata or AnnotatedMetadata()
     requests, constraints = _claimed_of((wire.spec or _ClaimSpec()).devices)
     status = wire.status or _ClaimStatus()
     refuse_more(status.reserved_for, _MAX_CONSUMERS, "status.reservedFor")
-    return ResourceClaim(
+    return devices.ResourceClaim(
         **names_in_namespace("ResourceClaim", wire),
         requests=requests,
         constraints=constraints,
@@ -158,7 +148,7 @@ def decode_resource_claim(raw: bytes | msgspec.Raw) -> ResourceClaim:
     )
 
 
-def _parse_claimed(raw: bytes) -> tuple[tuple[ClaimRequest, ...], tuple[Constraint, ...]]:
+def _parse_claimed(raw: bytes) -> tuple[tuple[devices.ClaimRequest, ...], tuple[devices.Constraint, ...]]:
     field = "spec.devices"
     wire = decoding_field(_claimed_decoder.decode, raw, field) or _Claimed()
     refuse_more(wire.requests, MAX_LIST, f"{field}.requests")
@@ -182,10 +172,10 @@ def _parse_selector(raw: bytes) -> NodeSelector | None:
 _selector_of: Final = memoised(_parse_selector)
 
 
-def _claim_request(wire: _ClaimRequest, field: str) -> ClaimRequest:
+def _claim_request(wire: _ClaimRequest, field: str) -> devices.ClaimRequest:
     refuse_more(wire.first_available, MAX_LIST, f"{field}.firstAvailable")
     name = wire.name or ""
-    return ClaimRequest(
+    return devices.ClaimRequest(
         name,
         None if wire.exactly is None else _request(name, wire.exactly, f"{field}.exactly"),
         tuple(
@@ -197,15 +187,15 @@ def _claim_request(wire: _ClaimRequest, field: str) -> ClaimRequest:
     )
 
 
-def _request(name: str, wire: _Request, field: str) -> DeviceRequest:
+def _request(name: str, wire: _Request, field: str) -> devices.DeviceRequest:
     refuse_longer(name, MAX_NAME_BYTES, f"{field}.name")
     refuse_more(wire.tolerations, MAX_LIST, f"{field}.tolerations")
     capacities = None if wire.capacity is None else wire.capacity.requests or {}
     refuse_more(capacities, MAX_VALUES, f"{field}.capacity.requests")
-    return DeviceRequest(
+    return devices.DeviceRequest(
         name=name,
         device_class=wire.device_class_name or "",
-        mode=EXACT_COUNT if wire.allocation_mode is None else intern(wire.allocation_mode),
+        mode=devices.EXACT_COUNT if wire.allocation_mode is None else intern(wire.allocation_mode),
         count=wire.count or 0,
         selectors=selectors_of(wire.selectors, f"{field}.selectors"),
         admin_access=wire.admin_access,
@@ -219,20 +209,20 @@ def _amounts(quantities: Mapping[str, msgspec.Raw], field: str) -> tuple[tuple[s
     return tuple(sorted((intern(name), quantity_of(each, f"{field}.{name}")) for name, each in quantities.items()))
 
 
-def _constraint(wire: _Constraint) -> Constraint:
+def _constraint(wire: _Constraint) -> devices.Constraint:
     field = "spec.devices.constraints"
     for name in (wire.match_attribute, wire.distinct_attribute):
         refuse_longer(name, MAX_LABEL_KEY_BYTES, field)
     refuse_more(wire.requests, MAX_LIST, f"{field}.requests")
-    return Constraint(frozenset(wire.requests or ()), wire.match_attribute, wire.distinct_attribute)
+    return devices.Constraint(frozenset(wire.requests or ()), wire.match_attribute, wire.distinct_attribute)
 
 
-def _allocation(wire: _Allocation, statuses: Sequence[_DeviceStatus]) -> Allocation:
+def _allocation(wire: _Allocation, statuses: Sequence[_DeviceStatus]) -> devices.Allocation:
     field, results = "status.allocation", (wire.devices or _Results()).results or []
-    refuse_more(results, MAX_RESULTS, f"{field}.devices.results")
+    refuse_more(results, devices.MAX_RESULTS, f"{field}.devices.results")
     has_failed, waits = _binding(results, statuses)
     binds_until = _binds_until(wire.allocation_timestamp or "") if waits else None
-    return Allocation(
+    return devices.Allocation(
         devices=tuple([_allocated(each, f"{field}.devices.results[{at}]") for at, each in enumerate(results)]),
         nodes=_selector_of(wire.node_selector),
         unbindable=has_failed or (binds_until is not None and binds_until < time.time()),
@@ -241,11 +231,11 @@ def _allocation(wire: _Allocation, statuses: Sequence[_DeviceStatus]) -> Allocat
     )
 
 
-def _allocated(wire: _Result, field: str) -> AllocatedDevice:
+def _allocated(wire: _Result, field: str) -> devices.AllocatedDevice:
     consumed = wire.consumed_capacity
-    return AllocatedDevice(
+    return devices.AllocatedDevice(
         request=wire.request or "",
-        device=DeviceID(intern(wire.driver or ""), wire.pool or "", wire.device or ""),
+        device=devices.DeviceID(intern(wire.driver or ""), wire.pool or "", wire.device or ""),
         admin_access=wire.admin_access or False,
         share=wire.share_id,
         consumed=None if consumed is None else _amounts(consumed, f"{field}.consumedCapacity"),

@@ -29,19 +29,7 @@ from app.objects.decode import (
     under,
 )
 from app.objects.decode_placement import WireNodeSelector, WireTaint, node_selector_of, taint_of
-from core.objects.devices import (
-    NO_ATTRIBUTES,
-    Attribute,
-    Attributes,
-    Capacity,
-    CounterUse,
-    Device,
-    DeviceTaintRule,
-    NodeChoice,
-    RequestPolicy,
-    ResourceSlice,
-    ValidRange,
-)
+from core.objects import devices
 from core.objects.kinds import DeviceClass
 from core.objects.pod import Taint
 
@@ -186,12 +174,12 @@ def decode_device_class(raw: bytes | msgspec.Raw) -> DeviceClass:
     )
 
 
-def decode_device_taint_rule(raw: bytes | msgspec.Raw) -> DeviceTaintRule:
+def decode_device_taint_rule(raw: bytes | msgspec.Raw) -> devices.DeviceTaintRule:
     """Decode a resource.k8s.io/v1 DeviceTaintRule. Raises DecodeError."""
     wire = decoding(_rule_decoder.decode, raw)
     spec = wire.spec or _RuleSpec()
     selector = spec.device_selector or _RuleSelector()
-    return DeviceTaintRule(
+    return devices.DeviceTaintRule(
         **names_of("DeviceTaintRule", wire),
         taint=taint_of(spec.taint or WireTaint(), "spec.taint"),
         selects=spec.device_selector is not None,
@@ -201,7 +189,7 @@ def decode_device_taint_rule(raw: bytes | msgspec.Raw) -> DeviceTaintRule:
     )
 
 
-def decode_resource_slice(raw: bytes | msgspec.Raw) -> ResourceSlice:
+def decode_resource_slice(raw: bytes | msgspec.Raw) -> devices.ResourceSlice:
     """Decode a resource.k8s.io/v1 ResourceSlice. Raises DecodeError."""
     wire = decoding(_slice_decoder.decode, raw)
     spec = wire.spec or _SliceSpec()
@@ -212,8 +200,8 @@ def decode_resource_slice(raw: bytes | msgspec.Raw) -> ResourceSlice:
     with under("spec.sharedCounters"):
         shared_counters = _counters_of(spec.shared_counters).uses
         refuse_more(shared_counters, _MAX_DEVICES, "")
-    devices = [_device(each, f"spec.devices[{at}]") for at, each in enumerate(spec.devices or ())]
-    return ResourceSlice(
+    found = tuple([_device(each, f"spec.devices[{at}]") for at, each in enumerate(spec.devices or ())])
+    return devices.ResourceSlice(
         **names_of("ResourceSlice", wire),
         driver=intern(spec.driver or ""),
         pool=pool.name or "",
@@ -221,13 +209,13 @@ def decode_resource_slice(raw: bytes | msgspec.Raw) -> ResourceSlice:
         slice_count=pool.resource_slice_count or 0,
         nodes=_nodes(spec, "spec"),
         per_device=spec.per_device_node_selection,
-        devices=tuple(devices),
+        devices=found,
         shared_counters=shared_counters,
         has_groups=any(_counters_of(each.consumes_counters).has_groups for each in spec.devices or ()),
     )
 
 
-def _device(wire: _Device, field: str) -> Device:
+def _device(wire: _Device, field: str) -> devices.Device:
     refuse_longer(wire.name, MAX_NAME_BYTES, f"{field}.name")
     refuse_more(wire.attributes, MAX_VALUES, f"{field}.attributes")
     with under(f"{field}.capacity"):
@@ -236,7 +224,7 @@ def _device(wire: _Device, field: str) -> Device:
         consumes = _counters_of(wire.consumes_counters).uses
         refuse_more(consumes, MAX_LIST, "")
     conditions = wire.binding_conditions
-    return Device(
+    return devices.Device(
         name=intern(wire.name or ""),
         attributes=_attributes(wire.attributes, f"{field}.attributes"),
         capacity=capacity,
@@ -250,42 +238,42 @@ def _device(wire: _Device, field: str) -> Device:
     )
 
 
-def _attributes(wires: Mapping[str, _Attribute | None] | None, field: str) -> Attributes:
+def _attributes(wires: Mapping[str, _Attribute | None] | None, field: str) -> devices.Attributes:
     if not wires:
-        return NO_ATTRIBUTES
+        return devices.NO_ATTRIBUTES
     found = {
         _named(name, field): _shared(_attribute(each, f"{field}.{name}"))
         for name, each in wires.items()
         if each is not None
     }
-    return Attributes(found)
+    return devices.Attributes(found)
 
 
 @lru_cache(maxsize=8192)
-def _shared(attribute: Attribute) -> Attribute:
+def _shared(attribute: devices.Attribute) -> devices.Attribute:
     """Return the attribute. Devices of one model share it."""
     return attribute
 
 
-def _attribute(wire: _Attribute, field: str) -> Attribute:
+def _attribute(wire: _Attribute, field: str) -> devices.Attribute:
     """Source: k8s.io/dynamic-resource-allocation cel/compile.go (getAttributeValue), for the order."""
     if wire.number is not None:
-        return Attribute("int", wire.number)
+        return devices.Attribute("int", wire.number)
     if wire.flag is not None:
-        return Attribute("bool", wire.flag)
+        return devices.Attribute("bool", wire.flag)
     for kind, text in (("string", wire.string), ("version", wire.version)):
         if text is not None:
             refuse_longer(text, MAX_NAME_BYTES, f"{field}.{kind}")
-            return Attribute(kind, intern(text))
+            return devices.Attribute(kind, intern(text))
     lists = (("ints", wire.ints), ("bools", wire.bools), ("strings", wire.strings), ("versions", wire.versions))
     for kind, values in lists:
         if values is not None:
             refuse_more(values, MAX_VALUES, f"{field}.{kind}")
-            return Attribute(kind, tuple(values))
-    return Attribute("", "")
+            return devices.Attribute(kind, tuple(values))
+    return devices.Attribute("", "")
 
 
-def _parse_capacities(raw: bytes) -> Mapping[str, Capacity]:
+def _parse_capacities(raw: bytes) -> Mapping[str, devices.Capacity]:
     wires = decoding(_capacity_decoder.decode, raw) or {}
     refuse_more(wires, MAX_VALUES, "")
     return {_named(name, ""): _capacity(each, name) for name, each in wires.items() if each is not None}
@@ -294,23 +282,23 @@ def _parse_capacities(raw: bytes) -> Mapping[str, Capacity]:
 _capacities_of: Final = memoised(_parse_capacities)
 
 
-def _capacity(wire: _Amount, field: str) -> Capacity:
+def _capacity(wire: _Amount, field: str) -> devices.Capacity:
     policy = wire.request_policy
     value = quantity_of(wire.value, f"{field}.value")
-    return Capacity(value, None if policy is None else _policy(policy, f"{field}.requestPolicy"))
+    return devices.Capacity(value, None if policy is None else _policy(policy, f"{field}.requestPolicy"))
 
 
-def _policy(wire: _Policy, field: str) -> RequestPolicy:
+def _policy(wire: _Policy, field: str) -> devices.RequestPolicy:
     refuse_more(wire.valid_values, MAX_LIST, f"{field}.validValues")
     found = wire.valid_range
-    return RequestPolicy(
+    return devices.RequestPolicy(
         default=_optional(wire.default, f"{field}.default"),
         valid_values=tuple(
             [quantity_of(each, f"{field}.validValues[{at}]") for at, each in enumerate(wire.valid_values or ())]
         ),
         valid_range=None
         if found is None
-        else ValidRange(
+        else devices.ValidRange(
             min=_optional(found.min, f"{field}.validRange.min"),
             max=_optional(found.max, f"{field}.validRange.max"),
             step=_optional(found.step, f"{field}.validRange.step"),
@@ -323,7 +311,7 @@ def _optional(raw: msgspec.Raw, field: str) -> int | None:
 
 
 class _Uses(NamedTuple):
-    uses: tuple[CounterUse, ...]
+    uses: tuple[devices.CounterUse, ...]
     has_groups: bool
 
 
@@ -338,11 +326,11 @@ def _parse_counters(raw: bytes) -> _Uses:
 _counters_of: Final = memoised(_parse_counters)
 
 
-def _counters(wire: _Counters, field: str) -> CounterUse:
+def _counters(wire: _Counters, field: str) -> devices.CounterUse:
     name = wire.name if wire.counter_set is None else wire.counter_set
     refuse_longer(name, MAX_NAME_BYTES, f"{field}.name")
     refuse_more(wire.counters, MAX_VALUES, f"{field}.counters")
-    return CounterUse(
+    return devices.CounterUse(
         name or "",
         tuple(
             [
@@ -354,12 +342,12 @@ def _counters(wire: _Counters, field: str) -> CounterUse:
     )
 
 
-def _nodes(wire: _OnNodes, field: str) -> NodeChoice:
+def _nodes(wire: _OnNodes, field: str) -> devices.NodeChoice:
     refuse_longer(wire.node_name, MAX_NAME_BYTES, f"{field}.nodeName")
     if wire.node_selector is None:
-        return NodeChoice(wire.node_name or "", wire.all_nodes or False)
+        return devices.NodeChoice(wire.node_name or "", wire.all_nodes or False)
     with under(f"{field}.nodeSelector"):
-        return NodeChoice(wire.node_name or "", wire.all_nodes or False, node_selector_of(wire.node_selector))
+        return devices.NodeChoice(wire.node_name or "", wire.all_nodes or False, node_selector_of(wire.node_selector))
 
 
 def _taints(wires: Sequence[WireTaint], field: str) -> tuple[Taint, ...]:

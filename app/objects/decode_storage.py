@@ -26,21 +26,10 @@ from app.objects.decode import (
 )
 from app.objects.decode_placement import WireNodeSelector, node_selector_of
 from app.objects.decode_volumes import WireDisks
+from core.objects import volumes
 from core.objects.affinity import NodeSelector, parse_node_selector
 from core.objects.labels import EVERYTHING
 from core.objects.quantity import capped
-from core.objects.volumes import (
-    FILESYSTEM,
-    ClaimRef,
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-    VolumeSource,
-)
 
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
@@ -110,7 +99,7 @@ _volume_decoder: Final = msgspec.json.Decoder(_PersistentVolume)
 _claim_decoder: Final = msgspec.json.Decoder(_PersistentVolumeClaim)
 
 
-def decode_persistent_volume(raw: bytes | msgspec.Raw) -> PersistentVolume:
+def decode_persistent_volume(raw: bytes | msgspec.Raw) -> volumes.PersistentVolume:
     """Decode a v1.PersistentVolume. Raises DecodeError."""
     wire = decoding(_volume_decoder.decode, raw)
     metadata = wire.metadata or AnnotatedMetadata()
@@ -118,13 +107,13 @@ def decode_persistent_volume(raw: bytes | msgspec.Raw) -> PersistentVolume:
     affinity = (spec.node_affinity or _VolumeNodeAffinity()).required
     with under("spec.nodeAffinity.required"):
         node_affinity = None if affinity is None else node_selector_of(affinity)
-    return PersistentVolume(
+    return volumes.PersistentVolume(
         **names_of("PersistentVolume", wire),
         labels=labels_of(metadata.labels),
         source=_source(spec),
         capacity=_storage_of(spec.capacity, "spec.capacity") or 0,
         access_modes=frozenset(spec.access_modes or ()),
-        volume_mode=FILESYSTEM if spec.volume_mode is None else spec.volume_mode,
+        volume_mode=volumes.FILESYSTEM if spec.volume_mode is None else spec.volume_mode,
         storage_class=_storage_class(metadata, spec.storage_class_name),
         volume_attributes_class=spec.volume_attributes_class_name or "",
         claim=_claim_ref(spec.claim_ref),
@@ -134,14 +123,14 @@ def decode_persistent_volume(raw: bytes | msgspec.Raw) -> PersistentVolume:
     )
 
 
-def decode_persistent_volume_claim(raw: bytes | msgspec.Raw) -> PersistentVolumeClaim:
+def decode_persistent_volume_claim(raw: bytes | msgspec.Raw) -> volumes.PersistentVolumeClaim:
     """Decode a v1.PersistentVolumeClaim. Raises DecodeError."""
     wire = decoding(_claim_decoder.decode, raw)
     metadata = wire.metadata or AnnotatedMetadata()
     spec = wire.spec or _ClaimSpec()
     annotations = texts(metadata.annotations)
     selector, selector_error = selector_and_error(spec.selector, absent=EVERYTHING)
-    return PersistentVolumeClaim(
+    return volumes.PersistentVolumeClaim(
         **names_in_namespace("PersistentVolumeClaim", wire),
         volume=spec.volume_name or "",
         bind_completed=_BIND_COMPLETED in annotations,
@@ -149,7 +138,7 @@ def decode_persistent_volume_claim(raw: bytes | msgspec.Raw) -> PersistentVolume
         selected_node=annotations.get(_SELECTED_NODE),
         requested=_storage_of((spec.resources or _Requests()).requests, "spec.resources.requests"),
         access_modes=frozenset(spec.access_modes or ()),
-        volume_mode=FILESYSTEM if spec.volume_mode is None else spec.volume_mode,
+        volume_mode=volumes.FILESYSTEM if spec.volume_mode is None else spec.volume_mode,
         volume_attributes_class=spec.volume_attributes_class_name or "",
         selector=selector,
         selector_error=selector_error,
@@ -159,10 +148,10 @@ def decode_persistent_volume_claim(raw: bytes | msgspec.Raw) -> PersistentVolume
     )
 
 
-def _source(spec: _VolumeSpec) -> VolumeSource | None:
+def _source(spec: _VolumeSpec) -> volumes.VolumeSource | None:
     """Return the source if it is CSI, or a plugin whose migration affects the scheduler (upstream isCSIMigrationOn)."""
     if spec.csi is not None:
-        return VolumeSource(spec.csi.driver or "", spec.csi.volume_handle or "")
+        return volumes.VolumeSource(spec.csi.driver or "", spec.csi.volume_handle or "")
     return next(spec.sources(), None)
 
 
@@ -176,10 +165,10 @@ def _storage_class(metadata: AnnotatedMetadata, name: str | None) -> str:
     return texts(metadata.annotations).get(_BETA_CLASS, name or "")
 
 
-def _claim_ref(reference: _ObjectReference | None) -> ClaimRef | None:
+def _claim_ref(reference: _ObjectReference | None) -> volumes.ClaimRef | None:
     if reference is None:
         return None
-    return ClaimRef(reference.namespace or "", reference.name or "", reference.uid or "")
+    return volumes.ClaimRef(reference.namespace or "", reference.name or "", reference.uid or "")
 
 
 class _TopologyExpression(Wire):
@@ -223,12 +212,12 @@ _class_decoder: Final = msgspec.json.Decoder(_StorageClass)
 _csi_node_decoder: Final = msgspec.json.Decoder(_CSINode)
 
 
-def decode_storage_class(raw: bytes | msgspec.Raw) -> StorageClass:
+def decode_storage_class(raw: bytes | msgspec.Raw) -> volumes.StorageClass:
     """Decode a storage.k8s.io/v1 StorageClass. Raises DecodeError."""
     wire = decoding(_class_decoder.decode, raw)
     metadata = wire.metadata or _ClassMetadata()
     is_default = any((metadata.annotations or {}).get(key) == "true" for key in _DEFAULT_CLASS)
-    return StorageClass(
+    return volumes.StorageClass(
         **names_of("StorageClass", wire),
         default_since=(metadata.creation_timestamp or "") if is_default else None,
         provisioner=wire.provisioner or "",
@@ -237,13 +226,13 @@ def decode_storage_class(raw: bytes | msgspec.Raw) -> StorageClass:
     )
 
 
-def decode_csi_node(raw: bytes | msgspec.Raw) -> CSINode:
+def decode_csi_node(raw: bytes | msgspec.Raw) -> volumes.CSINode:
     """Decode a storage.k8s.io/v1 CSINode. Raises DecodeError."""
     wire = decoding(_csi_node_decoder.decode, raw)
     metadata = wire.metadata or AnnotatedMetadata()
     drivers = (wire.spec or _CSINodeSpec()).drivers or []
     migrated = texts(metadata.annotations).get(_MIGRATED_PLUGINS)
-    return CSINode(
+    return volumes.CSINode(
         **names_of("CSINode", wire),
         volume_limits={
             driver.name or "": driver.allocatable.count
@@ -302,23 +291,23 @@ _capacity_decoder: Final = msgspec.json.Decoder(_CSIStorageCapacity)
 _attachment_decoder: Final = msgspec.json.Decoder(_VolumeAttachment)
 
 
-def decode_csi_driver(raw: bytes | msgspec.Raw) -> CSIDriver:
+def decode_csi_driver(raw: bytes | msgspec.Raw) -> volumes.CSIDriver:
     """Decode a storage.k8s.io/v1 CSIDriver. Raises DecodeError."""
     wire = decoding(_driver_decoder.decode, raw)
     spec = wire.spec or _CSIDriverSpec()
-    return CSIDriver(
+    return volumes.CSIDriver(
         **names_of("CSIDriver", wire),
         storage_capacity=spec.storage_capacity or False,
         prevents_scheduling_if_missing=spec.prevent_pod_scheduling_if_missing or False,
     )
 
 
-def decode_csi_storage_capacity(raw: bytes | msgspec.Raw) -> CSIStorageCapacity:
+def decode_csi_storage_capacity(raw: bytes | msgspec.Raw) -> volumes.CSIStorageCapacity:
     """Decode a storage.k8s.io/v1 CSIStorageCapacity. Raises DecodeError."""
     wire = decoding(_capacity_decoder.decode, raw)
     maximum = _size(wire.maximum_volume_size, "maximumVolumeSize")
     capacity = _size(wire.capacity, "capacity")
-    return CSIStorageCapacity(
+    return volumes.CSIStorageCapacity(
         **names_in_namespace("CSIStorageCapacity", wire),
         storage_class=wire.storage_class_name or "",
         topology=selector_or_nothing(wire.node_topology),  # as upstream nodeHasAccess, which logs the error
@@ -327,11 +316,11 @@ def decode_csi_storage_capacity(raw: bytes | msgspec.Raw) -> CSIStorageCapacity:
     )
 
 
-def decode_volume_attachment(raw: bytes | msgspec.Raw) -> VolumeAttachment:
+def decode_volume_attachment(raw: bytes | msgspec.Raw) -> volumes.VolumeAttachment:
     """Decode a storage.k8s.io/v1 VolumeAttachment. Raises DecodeError."""
     wire = decoding(_attachment_decoder.decode, raw)
     spec = wire.spec or _VolumeAttachmentSpec()
-    return VolumeAttachment(
+    return volumes.VolumeAttachment(
         **names_of("VolumeAttachment", wire),
         attacher=spec.attacher or "",
         node=spec.node_name or "",

@@ -9,25 +9,11 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from core.explaining import pod_steps
 from core.explaining.claim_steps import ClaimStep, free_claims
 from core.explaining.owners import DELETION_COST, ROLLED, UNRANKED, Way, belongs_to_node
 from core.explaining.pod_names import PodText
-from core.explaining.pod_steps import (
-    ChangeTopologyKey,
-    Changing,
-    CorrectRequirement,
-    CorrectSelector,
-    DropRequirement,
-    HonorPolicy,
-    Kind,
-    LowerRequest,
-    MatchRevision,
-    PreferTerm,
-    RaiseMaxSkew,
-    RelaxSpread,
-    SelectNamespace,
-    TolerateTaint,
-)
+from core.explaining.pod_steps import Changing, Kind, TolerateTaint
 from core.explaining.requirements import required_keys
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork, ForkError
@@ -301,23 +287,23 @@ class AddNode(Changing, frozen=True, gc=False):
 
 
 Step: TypeAlias = (
-    LowerRequest
+    pod_steps.LowerRequest
     | TolerateTaint
-    | DropRequirement
-    | CorrectRequirement
-    | HonorPolicy
-    | MatchRevision
-    | ChangeTopologyKey
-    | CorrectSelector
-    | PreferTerm
-    | SelectNamespace
+    | pod_steps.DropRequirement
+    | pod_steps.CorrectRequirement
+    | pod_steps.HonorPolicy
+    | pod_steps.MatchRevision
+    | pod_steps.ChangeTopologyKey
+    | pod_steps.CorrectSelector
+    | pod_steps.PreferTerm
+    | pod_steps.SelectNamespace
     | RemakePod
     | ClaimStep
     | SetLabel
     | Uncordon
     | RepairNode
-    | RaiseMaxSkew
-    | RelaxSpread
+    | pod_steps.RaiseMaxSkew
+    | pod_steps.RelaxSpread
     | RunPod
     | RemovePod
     | AddNode
