@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from core.events import Kind
+from core.explaining import pod_steps
 from core.explaining.decision import Decision
 from core.explaining.explained import DomainRule, Event, Explained, Measured, Remedies
 from core.explaining.obstacles import (
@@ -19,15 +20,6 @@ from core.explaining.obstacles import (
     other_keys,
     pods_of,
     proposed,
-)
-from core.explaining.pod_steps import (
-    AFFINITY_POLICY,
-    TAINTS_POLICY,
-    HonorPolicy,
-    MatchRevision,
-    RaiseMaxSkew,
-    RelaxSpread,
-    RequiredRule,
 )
 from core.explaining.remedy import Step
 from core.explaining.words import counted, such_as
@@ -195,7 +187,7 @@ def raise_max_skew(obstacles: Obstacles, position: int) -> Sequence[Step] | None
         if value_id == ABSENT or node is None:
             return None
         key, max_skew = each.constraint.topology_key, each.constraint.max_skew
-        steps.append(RaiseMaxSkew(place, key, node.labels[key], max_skew, int(each.skews[value_id])))
+        steps.append(pod_steps.RaiseMaxSkew(place, key, node.labels[key], max_skew, int(each.skews[value_id])))
     return steps or None
 
 
@@ -210,7 +202,7 @@ def relax_spread(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
     preferred = {each.topology_key for each in spread if each.when_unsatisfiable != DO_NOT_SCHEDULE}
     if any(each.topology_key in preferred for _, each in failed):
         return None
-    return [RelaxSpread(place, each.topology_key, each.min_domains > 1) for place, each in failed] or None
+    return [pod_steps.RelaxSpread(place, each.topology_key, each.min_domains > 1) for place, each in failed] or None
 
 
 def spread_less(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
@@ -272,11 +264,11 @@ def _constraints(obstacles: Obstacles) -> Sequence[tuple[int, SpreadConstraint]]
 def honor(obstacles: Obstacles) -> Iterator[Proposal]:
     """Propose to leave tainted nodes, or those that the pod does not select, out of the constraints."""
     constraints = _constraints(obstacles)
-    for policy in (TAINTS_POLICY, AFFINITY_POLICY):
+    for policy in (pod_steps.TAINTS_POLICY, pod_steps.AFFINITY_POLICY):
         steps = [
-            HonorPolicy(place, each.topology_key, policy)
+            pod_steps.HonorPolicy(place, each.topology_key, policy)
             for place, each in constraints
-            if (each.node_taints_policy if policy == TAINTS_POLICY else each.node_affinity_policy) != HONOR
+            if (each.node_taints_policy if policy == pod_steps.TAINTS_POLICY else each.node_affinity_policy) != HONOR
         ]
         yield from _each_then_all(steps)
 
@@ -288,7 +280,7 @@ def match_revision(obstacles: Obstacles) -> Iterator[Proposal]:
     if key is not None:
         yield from _each_then_all(
             [
-                MatchRevision(place, each.topology_key, key)
+                pod_steps.MatchRevision(place, each.topology_key, key)
                 for place, each in _constraints(obstacles)
                 if key not in each.match_label_keys
             ]
@@ -307,7 +299,7 @@ def _change_key(obstacles: Obstacles) -> Iterator[Proposal]:
     taken = {each.topology_key for _, each in constraints}  # the API server accepts each key only once
     for place, each in constraints:
         if each.topology_key not in obstacles.label_keys:
-            yield from other_keys(obstacles, RequiredRule.SPREAD, place, each.topology_key, taken)
+            yield from other_keys(obstacles, pod_steps.RequiredRule.SPREAD, place, each.topology_key, taken)
 
 
 def _counted(obstacles: Obstacles, position: int) -> Candidates:
