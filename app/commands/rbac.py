@@ -16,7 +16,7 @@ from app.api_server import lease_api
 from app.commands.options import clear_errors, output_option, settings_options, warn
 from app.commands.output import FORMATS, Line, OutputFormat, print_document, print_output, represent_text, table
 from app.feeds import usage_feed
-from app.objects.resources import RESOURCES, list_rule
+from app.objects.resources import RESOURCES, rule_text
 from app.settings.configuration import load_configuration
 from app.settings.settings import Settings, key_of, text_of
 from app.simulation.objects_at_hand import OF_OWNERS
@@ -59,7 +59,7 @@ def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
     if settings.usage_source == "metrics-api":
         rules.append(usage_feed.RBAC_RULE)
     if settings.admin:
-        rules += [list_rule(each.group, [each.plural]) for each in OF_OWNERS]  # for questions about what would happen
+        rules += [rule_text(each.group, [each.plural]) for each in OF_OWNERS]  # for questions about what would happen
     return _merged(rules)
 
 

@@ -102,13 +102,14 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rbac_rule(self) -> str:
         """The rule of a ClusterRole for list and watch of the resource, as one line of YAML."""
-        return f'apiGroups: ["{self.group}"], resources: ["{self.plural}"], verbs: ["list", "watch"]'
+        return rule_text(self.group, [self.plural], ["list", "watch"])
 
 
-def list_rule(group: str, plurals: Sequence[str]) -> str:
-    """Return the rule of a ClusterRole for lists of some resources of an API group, as one line of YAML."""
-    named = ", ".join(f'"{each}"' for each in plurals)
-    return f'apiGroups: ["{group}"], resources: [{named}], verbs: ["list"]'
+def rule_text(group: str, plurals: Sequence[str], verbs: Sequence[str] = ("list",), names: Sequence[str] = ()) -> str:
+    """Return the rule of a role for some resources of an API group, or those with a name, as one line of YAML."""
+    parts = {"apiGroups": [group], "resources": plurals, "resourceNames": names, "verbs": verbs}
+    texts = {key: ", ".join(f'"{each}"' for each in values) for key, values in parts.items() if values}
+    return ", ".join(f"{key}: [{text}]" for key, text in texts.items())
 
 
 _STORAGE: Final = "storage.k8s.io"

@@ -15,7 +15,7 @@ from app.feeds.dump_text import DumpItem
 from app.feeds.stream import pages_of
 from app.objects.decode import DecodeError, WireObject
 from app.objects.decode_pod import decode_pod
-from app.objects.resources import RESOURCES, Resource, list_rule
+from app.objects.resources import RESOURCES, Resource, rule_text
 from app.simulation.assumptions import Lack
 from app.simulation.questions import AnyQuestion, NodesQuestion
 from app.simulation.quotas import KIND as QUOTA
@@ -95,7 +95,7 @@ def _lacks_of(resources: Iterable[Resource]) -> Iterator[Lack]:
     for group, plural in dict.fromkeys((each.group, each.plural) for each in resources):  # pods may be there by node
         by_group.setdefault(group, []).append(plural)
     for group, plurals in by_group.items():
-        yield Lack(f"{', '.join(plurals)}: forbidden; the RBAC rule that is missing: {list_rule(group, plurals)}")
+        yield Lack(f"{', '.join(plurals)}: forbidden; the RBAC rule that is missing: {rule_text(group, plurals)}")
 
 
 class ServerObjects:

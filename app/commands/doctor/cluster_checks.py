@@ -16,6 +16,7 @@ from app.commands.doctor.findings import VERSIONS, Finding, Problem, Severity, e
 from app.commands.rbac import cluster_rules, namespaced_rules
 from app.feeds.release import fetch_version
 from app.objects.decode import DecodeError
+from app.objects.resources import rule_text
 from app.process.json_text import encode
 from app.process.logs import one_line
 from app.scheduler_configuration.validation import UnreadableError
@@ -68,9 +69,8 @@ class Need(NamedTuple):
 
 def rule_of(*needs: Need) -> str:
     """Return the RBAC rule that allows verbs on a resource, as one line of YAML."""
-    (first, *_), verbs = needs, ", ".join(f'"{each.verb}"' for each in needs)
-    named = f', resourceNames: ["{first.name}"]' if first.name else ""
-    return f'- {{apiGroups: ["{first.group}"], resources: ["{first.resource}"]{named}, verbs: [{verbs}]}}'
+    first, names = needs[0], [needs[0].name] if needs[0].name else []
+    return f"- {{{rule_text(first.group, [first.resource], [each.verb for each in needs], names)}}}"
 
 
 def needs(settings: Settings, account: Account) -> Iterator[Need]:

@@ -18,7 +18,7 @@ from app.feeds.objects import BulkLoads, ObjectReader
 from app.feeds.release import ReleaseTracker, fetch_version
 from app.feeds.stream import pages_of
 from app.objects.decode import DecodeError
-from app.objects.resources import RESOURCES
+from app.objects.resources import RESOURCES, rule_text
 from app.process.logs import one_line
 from app.settings.settings import Settings
 from core.events import ClusterEvent, Kind
@@ -60,14 +60,8 @@ def _rules(rights: Sequence[Right]) -> Iterator[str]:
     by_group: dict[str, list[str]] = {}
     for right in rights:
         by_group.setdefault(right.group, []).append(right.resource)
-    verbs = _listed(rights[0].verb.split(","))
     for group, resources in by_group.items():
-        yield f'- {{apiGroups: ["{group}"], resources: {_listed(resources)}, verbs: {verbs}}}'
-
-
-def _listed(names: Sequence[str]) -> str:
-    quoted = ", ".join(f'"{name}"' for name in names)
-    return f"[{quoted}]"
+        yield f"- {{{rule_text(group, resources, rights[0].verb.split(','))}}}"
 
 
 def user_in(rejection: str) -> str:
