@@ -1,7 +1,7 @@
 """Families of metrics with labels, and a histogram that costs little to count in."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import accumulate
 from typing import Any, TypeAlias
@@ -22,10 +22,12 @@ def counter(name: str, documentation: str, labels: Sequence[str], values: Values
     return _filled(CounterMetricFamily(f"kindred_{name}", documentation, labels=labels), values)
 
 
-def counter_by(label: str, name: str, documentation: str, numbers: Mapping[Any, float]) -> Metric:
-    """Return a counter with one label. Its values are texts, or members of an Enum."""
+def by_label(
+    of: Callable[..., Metric], label: str, name: str, documentation: str, numbers: Mapping[Any, float]
+) -> Metric:
+    """Return a gauge or a counter with one label. The values of the label are texts, or members of an Enum."""
     texts = ((each.value if isinstance(each, Enum) else each, number) for each, number in numbers.items())
-    return counter(name, documentation, [label], (((text,), number) for text, number in texts))
+    return of(name, documentation, [label], (((text,), number) for text, number in texts))
 
 
 def _filled(family: GaugeMetricFamily | CounterMetricFamily, values: Values) -> Metric:

@@ -20,7 +20,7 @@ from app.feeds.memory import MemoryWatch
 from app.feeds.release import ReleaseTracker
 from app.feeds.usage_feed import UsageFeed
 from app.server.tls import ReloadedTls
-from app.telemetry.families import Histogram, counter, gauge, histogram
+from app.telemetry.families import Histogram, by_label, counter, gauge, histogram
 from app.telemetry.request_metrics import RequestMetrics
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.rows import Miss
@@ -56,18 +56,12 @@ def watch_metrics(
         ["resource"],
         (((plural,), round(unix_time() - age, _DIGITS)) for plural, age in ages if age is not None),
     )
-    yield gauge(
-        "watch_known_objects",
-        "Objects received from the API server and not deleted.",
-        ["resource"],
-        (((plural,), len(objects)) for plural, objects in known.items()),
-    )
-    yield counter(
-        "watch_decode_errors",
-        "Objects with a field that could not be decoded.",
-        ["resource"],
-        (((state.plural,), state.decode_errors) for state in freshness.states),
-    )
+    about_known = "Objects received from the API server and not deleted."
+    sizes = {plural: len(objects) for plural, objects in known.items()}
+    yield by_label(gauge, "resource", "watch_known_objects", about_known, sizes)
+    about_errors = "Objects with a field that could not be decoded."
+    errors = {state.plural: state.decode_errors for state in freshness.states}
+    yield by_label(counter, "resource", "watch_decode_errors", about_errors, errors)
 
     def counts_by(
         label: str, name: str, documentation: str, counts_of: Callable[[ResourceState], Mapping[str, int]]
@@ -108,12 +102,8 @@ def cache_metrics(cache: EquivalenceCache) -> Iterator[Metric]:
 
 def usage_metrics(feed: UsageFeed) -> Iterator[Metric]:
     """Yield the nodes by the state of their measured usage."""
-    yield gauge(
-        "node_usage_nodes",
-        "Nodes in the mirror, by the state of their measured usage.",
-        ["state"],
-        (((state,), number) for state, number in feed.counts().items()),
-    )
+    about = "Nodes in the mirror, by the state of their measured usage."
+    yield by_label(gauge, "state", "node_usage_nodes", about, feed.counts())
 
 
 def release_metrics(release: ReleaseTracker) -> Iterator[Metric]:
@@ -199,12 +189,9 @@ def memory_metrics(memory: MemoryWatch) -> Iterator[Metric]:
 
 def tls_metrics(ports: Sequence[ReloadedTls]) -> Iterator[Metric]:
     """Yield the expiry of the certificates."""
-    yield gauge(
-        "tls_certificate_not_after_timestamp_seconds",
-        "Expiry of the port's certificate, in seconds since 1970.",
-        ["port"],
-        (((port.port,), port.not_after) for port in ports),
-    )
+    about = "Expiry of the port's certificate, in seconds since 1970."
+    ends = {port.port: port.not_after for port in ports}
+    yield by_label(gauge, "port", "tls_certificate_not_after_timestamp_seconds", about, ends)
 
 
 def build_metrics() -> Iterator[Metric]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from app.telemetry.families import Histogram, counter, counter_by, histogram
+from app.telemetry.families import Histogram, by_label, counter, histogram
 from app.verbs.executor import EvictionOutcome, EvictionResult
 from app.verbs.request import BindingResult, Decision, Request, VerbOutcome
 
@@ -99,10 +99,10 @@ class RequestMetrics:
             (((verb,), each.waited) for verb, each in verbs),
         )
         about_stale = "Requests received while the mirror was stale or not synced, answered or refused."
-        yield counter_by("verb", "stale_requests", about_stale, self._stale)
-        yield counter_by("result", "binds", "Bindings, by result.", self._binds)
+        yield by_label(counter, "verb", "stale_requests", about_stale, self._stale)
+        yield by_label(counter, "result", "binds", "Bindings, by result.", self._binds)
         about_preemptions = "Pods for which Kindred searched victims, by result."
-        yield counter_by("result", "preemptions", about_preemptions, self._preemptions)
+        yield by_label(counter, "result", "preemptions", about_preemptions, self._preemptions)
         yield CounterMetricFamily("kindred_preemption_victims", "Pods that Kindred evicted.", self._victims)
 
 
@@ -118,10 +118,10 @@ class _Verb:
 def queue_metrics(waiting: int, shed: Mapping[str, int]) -> Iterator[Metric]:
     """Yield the length of the queue, and the requests that it rejected: reason -> number."""
     yield GaugeMetricFamily("kindred_queue_length", "Requests in the queue.", waiting)
-    yield counter_by("reason", "requests_shed", "Rejected requests, by reason.", shed)
+    yield by_label(counter, "reason", "requests_shed", "Rejected requests, by reason.", shed)
 
 
 def decision_metrics(decisions: Mapping[Decision, int]) -> Iterator[Metric]:
     """Yield the decisions, outcome -> number."""
     about = "Decisions, by outcome. replaced: the pod came again after an earlier decision."
-    yield counter_by("outcome", "decisions", about, decisions)
+    yield by_label(counter, "outcome", "decisions", about, decisions)
