@@ -186,6 +186,7 @@ class Binder:
             return pod
         rejection = self._assumed(args, pod)
         if rejection is not None:
+            self._mirror.give_up(pod)
             return rejection
         outcome = BindingOutcome(BindingResult.UNKNOWN)
         try:
@@ -215,7 +216,7 @@ class Binder:
         if outcome is not None:
             return outcome
         if self._mirror.is_assumed(args.uid):
-            self._mirror.forget(args.uid)
+            self._mirror.release(args.uid)
         return live
 
     def _decided_pod(self, args: BindingArgs) -> Pod | None:
@@ -226,7 +227,7 @@ class Binder:
         assumed, pending = self._mirror.assumed.get(args.uid), self._mirror.pending.get(args.uid)
         if assumed is None or assumed.is_reported or pending is None or pending.full_name != args.full_name:
             return None
-        self._mirror.forget(args.uid)
+        self._mirror.release(args.uid)
         return pending
 
     async def _read(self, args: BindingArgs, deadline: float) -> Pod | BindingOutcome | None:

@@ -346,7 +346,7 @@ class Effects:
                 continue
             own = self._mirror.assumed.get(pod.uid)
             if own is not None and own.assumed_at < since and own.pod.node_name != pod.nominated_node_name:
-                self._mirror.forget(pod.uid)
+                self._mirror.release(pod.uid)
             if not self._mirror.is_mirrored(pod.uid):
                 self._count(pod, pod.nominated_node_name, self.clock())  # in no cycle: no request was for it
 

@@ -399,7 +399,7 @@ class PodLookup:
         if known is not None:
             if not self._mirror.is_assumed(live.uid):
                 return
-            self._mirror.forget(live.uid)
+            self._mirror.release(live.uid)
         self._mirror.assume(live, live.node_name, self._clock())
         self._mirror.finish_binding(live.uid, self._clock())
 

@@ -231,6 +231,9 @@ class Gangs:
     def _placed(self, unit: Unit, pod: Pod, now: float, nodes: NodeBatch | None) -> GangResponse:
         """Place the members that must be placed together. `pod`, the member of the request, goes first."""
         rule, counts = self._rule(unit.group), self._tally(unit, pod)
+        if unit.reserved and not (counts.scheduled or self._hold(unit, pod, self._trials.part(now))):
+            self._release(unit)
+            counts = self._tally(unit, pod)
         unit.order = order_of(unit, counts, pod)
         members, missing = to_place(rule, counts, len(unit.reserved), pod)
         if waits := waiting_text(rule, counts, missing):
@@ -269,7 +272,7 @@ class Gangs:
         """
         fits = False
         try:
-            others_fit = unit.judged is None or self._hold(unit, pod, unit.judged, self._trials.part(now))
+            others_fit = unit.has_begun or self._hold(unit, pod, self._trials.part(now))
             self._give_back(unit, pod.uid)
             fits = others_fit and (nodes is None or nodes.position(node) >= 0) and self._placer.fits(pod, node)
         finally:
@@ -277,14 +280,14 @@ class Gangs:
                 self._release(unit)
         return fits
 
-    def _hold(self, unit: Unit, first: Pod, judged: int, part: Part) -> bool:
+    def _hold(self, unit: Unit, first: Pod, part: Part) -> bool:
         """Return whether all members but the first still fit where a node has changed, as far as time allows."""
         infos, members = self._mirror.nodes.infos, unit.group.members
-        changed = (at for at in unit.reserved.items() if at[0] != first.uid and infos[at[1]].generation > judged)
+        changed = (at for at in unit.reserved.items() if at[0] != first.uid and infos[at[1]].generation > unit.judged)
         return all(self._trials.is_over(part) or self._placer.holds(members[uid], node) for uid, node in changed)
 
     def _claimed(self, unit: Unit, node: str, now: float) -> Placed:
-        unit.judged = None
+        unit.has_begun = True
         if not unit.reserved:
             self._reserving.pop(unit.group, None)
             unit.scheduled_at = now
@@ -313,8 +316,9 @@ class Gangs:
     def _reserve(self, unit: Unit, found: Mapping[str, str], now: float, timeout: float) -> None:
         if not unit.reserved:  # else a member that comes again and again would keep the places of the others
             unit.reserved_at, unit.deadline, unit.finished = now, now + timeout, unit.group.finished
+            unit.judged = self._mirror.generation
         unit.reserved.update(found)
-        unit.judged = None if self._tally(unit).scheduled else self._mirror.generation
+        unit.has_begun = self._tally(unit).scheduled > 0
         unit.version = self._version(unit)
         unit.reason, unit.is_timed_out = "", False
         unit.overtaken = 0

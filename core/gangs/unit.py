@@ -48,7 +48,8 @@ class Unit:
         self.deadline = 0.0
         self.version = (0, 0)  # of the group and of the set of nodes, at the last review of the reservations
         self.finished = 0  # members of the group that had finished when its present reservations were made
-        self.judged: int | None = None  # generation at which all places fitted. None: a member has been decided for
+        self.judged = 0  # generation of the mirror at which the present places fitted
+        self.has_begun = False  # a member has been decided for, then or since
         self.scheduled_at: float | None = None
         self.timed_out_at: float | None = None
         self.is_timed_out = False  # timed out, and not tried since

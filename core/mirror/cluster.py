@@ -208,14 +208,21 @@ class ClusterMirror:
 
     def forget(self, uid: str) -> None:
         """Remove an Assumed pod whose binding failed. Raises PodStateError if it is Added or not in the mirror."""
-        self.release(uid)
-        self.groups.touch_member(uid)
+        self.give_up(self.release(uid))
 
-    def release(self, uid: str) -> None:
-        """Remove an Assumed pod that was not decided for yet. Raises PodStateError as `forget` does."""
+    def release(self, uid: str) -> Pod:
+        """Remove an Assumed pod that is only reserved, or assumed anew at once. Raises PodStateError as `forget`."""
         if uid not in self._assumed.by_uid:
             raise self._state_error(uid, "cannot be forgotten")
-        self._placement.remove_pod(self._assumed.by_uid.pop(uid).pod)
+        pod = self._assumed.by_uid.pop(uid).pod
+        self._placement.remove_pod(pod)
+        return pod
+
+    def give_up(self, pod: Pod) -> None:
+        """Note that a pod that was assumed is not, and not bound, so that its group sees to its other members."""
+        self.groups.touch_member(pod.uid)
+        if not (pod.uid in self.pending or self.is_mirrored(pod.uid)):  # a request showed it, so no event would end it
+            self.groups.see(pod, deleted=True)
 
     def expire(self, now: float) -> list[Pod]:
         """Remove the Assumed pods whose binding was finished longer ago than the TTL, and return them.
@@ -233,9 +240,7 @@ class ClusterMirror:
         expired = self._assumed.take_overdue(now, is_nominated)
         for pod in expired:
             self._placement.remove_pod(pod)
-            self.groups.touch_member(pod.uid)
-            if pod.uid not in self.pending:  # only a request has shown it, so no event would end its membership
-                self.groups.see(pod, deleted=True)
+            self.give_up(pod)
         return expired
 
     # The present pods and objects.

@@ -1,7 +1,7 @@
 """The laws of gangs: a placement is one that ordinary filters allow, a proved refusal is right, and nothing is left."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Final
@@ -14,7 +14,6 @@ from core.events import ClusterEvent, Object
 from core.framework.evaluation import FreshEvaluation
 from core.gangs.attempts import Shortfall
 from core.gangs.placing import Gang
-from core.gangs.unit import SchedulingStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.fork import Fork
 from core.objects.affinity import NodeSelector, NodeSelectorTerm
@@ -28,7 +27,7 @@ from core.scheduling_cycle import filter_nodes
 from core.simulation.one_pod import place_on
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
-from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, place_gang, placer
+from tests.core.gangs.gang_setting import HOSTNAME, ZONE, place_gang, placer
 from tests.core.gangs.test_volumes import STATIC
 from tests.core.mirror.audit import audit
 
@@ -255,117 +254,3 @@ def can_be_placed(
 
     with mirror.fork() as fork:
         return tried(fork)
-
-
-class Life:
-    """A cluster in which gangs come and go, in an order that hypothesis chooses."""
-
-    def __init__(self, data: st.DataObject) -> None:
-        self.setting = GangSetting(
-            *(make_node(name).allocatable(cpu=3, memory="8Gi", pods=20) for name in ("x", "y", "z"))
-        )
-        self._data = data
-        self._live: dict[str, PodBuilder] = {}
-        self._number = 0
-
-    def step(self) -> None:
-        """Let one thing happen."""
-        often = (self.come, self.ask, self.ask, self.wait)
-        rare = (self.bind, self.go, self.terminate, self.bind_elsewhere, self.move, self.lose, self.change_nodes)
-        self._data.draw(st.sampled_from((*often, *often, *rare)))()
-        self.setting.gangs.begin(self.setting.now)
-
-    def come(self) -> None:
-        """Let members come, of a group that is there or not."""
-        minimum, cpu = self._data.draw(st.integers(1, 4)), self._data.draw(st.integers(1, 2))
-        group = self._data.draw(st.sampled_from("gh"))
-        for _ in range(self._data.draw(st.sampled_from((1, minimum)))):
-            self._number += 1
-            pod = make_pod(f"p{self._number}").requests(cpu=cpu).of_group(group, minimum, 5)
-            self._live[pod.name] = pod
-            self.setting.see(pod)
-
-    def ask(self) -> None:
-        """Ask about a member that has no node by the watch."""
-        pending = [pod for pod in self._live.values() if not pod.node]
-        if pending:
-            self.setting.ask(self._data.draw(st.sampled_from(pending)))
-
-    def bind(self) -> None:
-        """Let the watch confirm a pod that was decided for."""
-        decided = [uid for uid, each in self.setting.mirror.assumed.items() if each.deadline is not None]
-        if decided:
-            uid = self._data.draw(st.sampled_from(decided))
-            stored = self.setting.mirror.assumed[uid].pod
-            self._live[stored.name] = self._live[stored.name].on(stored.node_name)
-            self.setting.see(self._live[stored.name])
-
-    def go(self) -> None:
-        """Let a member be deleted."""
-        if self._live:
-            self.setting.delete(self._live.pop(self._data.draw(st.sampled_from(sorted(self._live)))))
-
-    def terminate(self) -> None:
-        """Let a member begin to terminate."""
-        self._change(lambda pod: pod.terminating())
-
-    def bind_elsewhere(self) -> None:
-        """Let somebody else bind a member that has no node by the watch."""
-        node = self._data.draw(st.sampled_from("xyz"))
-        self._change(lambda pod: pod if pod.node else pod.on(node))
-
-    def move(self) -> None:
-        """Let a member change its group, or the minimum that it states."""
-        name, minimum = self._data.draw(st.sampled_from("gh")), self._data.draw(st.integers(1, 4))
-        self._change(lambda pod: pod.of_group(name, minimum, 5))
-
-    def lose(self) -> None:
-        """Let a more important pod take a reserved place."""
-        reserved = [uid for uid in self.setting.mirror.assumed if self.setting.gangs.has_reserved(uid)]
-        if reserved:
-            self.setting.gangs.leave(self._data.draw(st.sampled_from(reserved)))
-
-    def change_nodes(self) -> None:
-        """Let a node go, or come again."""
-        name = self._data.draw(st.sampled_from("yz"))
-        if name in self.setting.mirror.nodes.slots:
-            self.setting.lose_node(name)
-        else:
-            self.setting.see_node(name, cpu=3)
-
-    def _change(self, change: Callable[[PodBuilder], PodBuilder]) -> None:
-        if self._live:
-            name = self._data.draw(st.sampled_from(sorted(self._live)))
-            self._live[name] = change(self._live[name])
-            self.setting.see(self._live[name])
-
-    def wait(self) -> None:
-        """Let time go by, in which gangs are gone on with."""
-        self.setting.work(self._data.draw(st.sampled_from((0.2, 1.0, 6.0))))
-
-    def end(self) -> None:
-        """Let all members be deleted."""
-        self.setting.delete(*self._live.values())
-        self.setting.gangs.begin(self.setting.now)
-
-
-@given(st.data())
-def test_places_are_held_for_whole_gangs_alone_and_none_is_left_in_the_end(data: st.DataObject) -> None:
-    life = Life(data)
-    for _ in range(data.draw(st.integers(1, 40))):
-        life.step()
-        mirror = life.setting.mirror
-        stored: Counter[str] = Counter()
-        for status in life.setting.gangs.unit_statuses(life.setting.now):
-            stored[status.unit] = status.reserved
-            whole = status.bound + status.assumed + status.reserved >= status.minimum
-            assert not status.reserved or whole or status.bound + status.assumed, status
-            of_some = status.status in {SchedulingStatus.RESERVED, SchedulingStatus.SCHEDULED}
-            assert not status.reserved or of_some, status
-        unfinished = [uid for uid, each in mirror.assumed.items() if each.deadline is None]
-        assert sum(stored.values()) == len(unfinished)
-        assert {mirror.assumed[uid].pod.node_name for uid in unfinished} <= {*mirror.nodes.slots}
-        assert audit(mirror) == []
-    life.end()
-    assert not life.setting.mirror.assumed
-    assert len(life.setting.mirror.groups) == 0

@@ -51,9 +51,10 @@ def place_gang(placer: Placer, gang: Gang) -> Mapping[str, str] | Shortfall:
 class GangSetting:
     """Gangs, and what happens around them."""
 
-    def __init__(self, *objects: Builder, step: float = 0.0) -> None:
-        """`step`: seconds of CPU for each evaluation of more than 16 nodes. All else takes no time."""
+    def __init__(self, *objects: Builder, step: float = 0.0, tick: float = 0.0) -> None:
+        """Set the CPU time in seconds. `step`: for each evaluation of more than 16 nodes. `tick`: between two looks."""
         self.step = step
+        self.tick = tick
         self.spent = 0.0
         self.mirror = mirror_of(*objects)
         self.now = 0.0
@@ -63,7 +64,11 @@ class GangSetting:
     def fresh(self) -> Gangs:
         """Return what a replica has that has just started."""
         made = placer(self.mirror, self._evaluated)
-        return Gangs(self.mirror, made, lambda pod: pod.name not in self.excluded, lambda: self.spent)
+        return Gangs(self.mirror, made, lambda pod: pod.name not in self.excluded, self._cpu)
+
+    def _cpu(self) -> float:
+        self.spent += self.tick
+        return self.spent
 
     def _evaluated(self) -> None:
         self.spent += self.step

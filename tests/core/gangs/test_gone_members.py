@@ -80,6 +80,15 @@ def test_nobody_of_a_gang_is_placed_when_a_node_fits_no_more_at_the_first_reques
     assert not setting.assumed()
 
 
+def test_nobody_is_placed_when_a_node_fits_no_more_and_the_only_member_that_was_decided_for_comes_again() -> None:
+    setting = GangSetting(node("n0", 1), node("n1", 1), node("n2", 1))
+    setting.see(A, B, C)
+    assert setting.ask(A).startswith("on ")
+    setting.see_node(setting.place_of(C), 0)
+    assert "2 of 3 members fit" in setting.ask(A)
+    assert not setting.assumed()
+
+
 def test_after_the_first_member_each_place_is_judged_for_its_own_member() -> None:
     setting = GangSetting(node("n0", 1))
     setting.see(A, B, C)
@@ -212,6 +221,14 @@ def test_a_member_that_only_a_request_has_shown_is_forgotten_with_its_assumption
     setting.see(A, B)
     assert setting.ask(C).startswith("on ")
     assert [pod.name for pod in setting.mirror.expire(50.0)] == ["c"]
+    assert setting.status().members == 2
+
+
+def test_a_member_that_only_a_request_has_shown_is_forgotten_when_its_binding_fails() -> None:
+    setting = GangSetting(node("n0"), node("n1"))
+    setting.see(A, B)
+    assert setting.ask(C).startswith("on ")
+    setting.mirror.forget(pod_of(C).uid)
     assert setting.status().members == 2
 
 

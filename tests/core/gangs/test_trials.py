@@ -346,7 +346,7 @@ def test_nothing_is_held_while_the_only_member_that_was_decided_for_is_tried_aga
 def test_a_gang_that_fits_takes_nothing_off_what_others_of_its_name_have_taken() -> None:
     """Else a tenant would delete a large gang that fits nowhere, and create a small one of its name, and so on."""
     setting = cluster(29)
-    for _ in range(40):
+    for _ in range(20):
         large, small = unlike("g", 30), [pod.label("small", "yes").uid(f"small-{pod.name}") for pod in unlike("g", 2)]
         setting.see(*large)
         setting.ask(large[0])

@@ -252,7 +252,7 @@ FAULTS: Final = (
     Fault(
         id="the-places-of-others-are-not-judged-at-the-first-request",
         breaks="The first member of a gang runs without those whose nodes were cordoned since the places were found.",
-        old="            others_fit = unit.judged is None or self",
+        old="            others_fit = unit.has_begun or self",
         new="            others_fit = True or self",
         tests=("core/gangs/test_gone_members.py",),
     ),
@@ -261,6 +261,27 @@ FAULTS: Final = (
         breaks="Members of a gang have places for up to an hour, or run, without the one whose binding failed.",
         old="        group = self.of(uid)\n        if group is not None:",
         new="        group = self.of(uid)\n        if group is None:",
+        tests=("core/gangs/test_gone_members.py",),
+    ),
+    Fault(
+        id="the-gang-of-a-binding-in-conflict-is-not-told",
+        breaks="Members of a gang run without the one that did not fit any more when it was bound.",
+        old="            self._mirror.give_up(pod)\n            return rejection",
+        new="            return rejection",
+        tests=("app/verbs/binding/test_binding_failures.py",),
+    ),
+    Fault(
+        id="the-places-of-others-are-not-judged-when-a-member-comes-again",
+        breaks="A gang runs in part, because only places of a gang of which nobody was decided for are judged again.",
+        old="if unit.reserved and not (counts.scheduled or self._hold(",
+        new="if not (unit.reserved or counts.scheduled or self._hold(",
+        tests=("core/gangs/test_gone_members.py",),
+    ),
+    Fault(
+        id="a-member-of-a-request-stays-when-its-binding-fails",
+        breaks="A member that the watch never shows stays in its gang for ever.",
+        old="        if not (pod.uid in self.pending or self.is_mirrored(pod.uid)):",
+        new="        if self.is_mirrored(pod.uid):",
         tests=("core/gangs/test_gone_members.py",),
     ),
     Fault(

@@ -247,3 +247,24 @@ async def test_what_the_watch_tells_while_nothing_else_does_counts(server: FakeA
         server.faults.add(Stall(), None, "bind")
         server.faults.add(refuse(unavailable()), None, "get", times=None)
         assert await scheduler.decide(pod, "n1") == ""
+
+
+@pytest.mark.parametrize("why", ["conflict", "refused"])
+@scenario()
+async def test_the_other_members_of_a_gang_lose_their_places_when_the_first_binding_fails(
+    server: FakeApiServer, why: str
+) -> None:
+    """Else they would run without it: its place is free, and another pod may take it."""
+    nodes = (each.allocatable(cpu=1, memory="1Gi", pods=9) for each in (N1, N2))
+    async with scheduling(server, *nodes, decide="listed-nodes", profile="full") as scheduler:
+        pods = [await scheduler.pending(make_pod(name).requests(cpu=1).of_group("g", 2, 3600)) for name in "ab"]
+        (name,) = await scheduler.filter(pods[0], "n1", "n2")
+        assert scheduler.is_assumed(pods[1])
+        if why == "refused":
+            server.faults.add(FORBIDDEN, None, "bind")
+        else:
+            other = scheduler.create(make_pod("other").requests(cpu=1).on(name))
+            await until(lambda: scheduler.is_added(other, name))
+        assert await scheduler.bind(pods[0], name)
+        await until(lambda: not scheduler.is_assumed(pods[1]))
+        assert not scheduler.is_assumed(pods[0])
