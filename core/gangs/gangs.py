@@ -102,6 +102,7 @@ class Gangs:
         self._reserving: dict[Group, Unit] = {}  # units with a reservation
         self._waiting: dict[Group, Unit] = {}  # units that were refused and not placed since
         self._holds_of = Holds()
+        self._removed = 0  # groups that had lost their last member when those were last forgotten
         self._packing_problems: dict[str, str] = {}  # unit -> problem that was not taken yet
         self._has_begun = False
 
@@ -244,11 +245,12 @@ class Gangs:
             unit.scheduled_at = now if unit.scheduled_at is None else unit.scheduled_at
             return None
         part, half = self._trials.part(now), self._trials.part(now, 0.5)
-        for each in self._ahead(unit):
+        ahead = self._ahead(unit)
+        for each in ahead:
             if self._trials.is_over(half):
                 break
             self._try(each, half)
-        if blocking := self._holding(unit, counts, now):
+        if not counts.scheduled and (blocking := holding(unit, ahead, now)):
             return self._rejected(unit, behind_text(unit, blocking))
         self._attempt(unit, members, part, nodes, again=True)
         if unit.has_hope:
@@ -328,8 +330,10 @@ class Gangs:
     # Gangs that come first.
 
     def _forget_gone_waiting(self) -> None:
-        for group in [group for group in self._waiting if group not in self._mirror.groups]:
-            del self._waiting[group]
+        if self._removed != self._mirror.groups.removed:  # each request asks, and 10,000 may wait
+            self._removed = self._mirror.groups.removed
+            for group in [group for group in self._waiting if group not in self._mirror.groups]:
+                del self._waiting[group]
 
     def _ahead(self, unit: Unit) -> list[Unit]:
         """Return the units that come before one and have a turn: the first of each namespace first, then the others."""
@@ -339,9 +343,6 @@ class Gangs:
         for each in ahead:
             first[each.namespace] = min(each.order, first.get(each.namespace, each.order))
         return nsmallest(_AHEAD, ahead, key=lambda each: (each.order != first[each.namespace], each.order))
-
-    def _holding(self, unit: Unit, counts: Tally, now: float) -> Unit | None:
-        return None if counts.scheduled else holding(unit, self._ahead(unit), now)
 
     def _overtake(self, ahead: Sequence[Unit], now: float) -> None:
         for each in ahead:
@@ -359,7 +360,7 @@ class Gangs:
         members, _ = to_place(rule, counts, len(unit.reserved))
         if not members:
             unit.has_hope = False
-        elif not self._holding(unit, counts, part.now):
+        elif counts.scheduled or not holding(unit, self._ahead(unit), part.now):
             with suppress(WorkLimitError):  # a request for a member of this gang reports the error
                 self._attempt(unit, members, part)
             return unit.has_hope

@@ -339,6 +339,8 @@ class PodGroups:
         self.key_of: Final[dict[str, GroupKey]] = {}
         """uid -> key of the group, for all members."""
         self._groups: dict[GroupKey, Group] = {}
+        self.removed = 0
+        """How many groups have lost their last member so far."""
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -399,6 +401,7 @@ class PodGroups:
         del self.key_of[uid]
         if not group.members:
             del self._groups[key]
+            self.removed += 1
 
 
 def _of_object(key: str, found: PodGroup | None) -> Rule:

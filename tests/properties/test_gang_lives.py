@@ -76,17 +76,17 @@ class Life:
         if pending := self._eligible():
             pod, names = self._one_of(*pending), self._one_of(None, None, None, NODES[:1], NODES[1:])
             nodes = None if names is None else [name for name in names if name in self.setting.mirror.nodes.slots]
-            self.asked(pod, nodes)
+            self.request(pod, nodes)
 
     def ask_unseen(self) -> None:
         """Ask about a member that the watch shows later, or never."""
         pod = self._made(self._one_of(*GROUPS), self._one_of(1, 2, 3), 1)
         if not pod.spec and pod.name not in self.setting.excluded:
-            self.asked(pod)
+            self.request(pod)
             if self._one_of("shown", "gone") == "shown":
                 self._show(pod)
 
-    def asked(self, pod: PodBuilder, names: Collection[str] | None = None) -> str:
+    def request(self, pod: PodBuilder, names: Collection[str] | None = None) -> str:
         """Ask about a member. If it starts its gang, all others that are needed must have places that fit."""
         value, mirror = pod_of(pod), self.setting.mirror
         had = {uid for uid in self._counted(value) if uid != value.uid}
@@ -248,11 +248,11 @@ class Life:
         """Check after a review that no part of a gang of which nobody runs holds places, or holds them on no node."""
         mirror, gangs = self.setting.mirror, self.setting.gangs
         for group in mirror.groups:
-            held = {uid for uid in group.members if gangs.has_reserved(uid)}
+            reserved = {uid for uid in group.members if gangs.has_reserved(uid)}
             counted = self._counted(next(iter(group.members.values())))
-            assert not held or counted - held or self._is_whole(next(iter(group.members.values())), counted)
-        held_on = {each.pod.node_name for uid, each in mirror.assumed.items() if gangs.has_reserved(uid)}
-        assert held_on <= {*mirror.nodes.slots}
+            assert not reserved or counted - reserved or self._is_whole(next(iter(group.members.values())), counted)
+        places = {each.pod.node_name for uid, each in mirror.assumed.items() if gangs.has_reserved(uid)}
+        assert places <= {*mirror.nodes.slots}
         assert audit(mirror) == []
 
     def _is_whole(self, member: Pod, counted: Collection[str]) -> bool:
@@ -306,7 +306,7 @@ class Life:
             if not any(self._can_run(pod) for pod in self._eligible()):
                 return
             for pod in self._eligible():
-                self.asked(pod)
+                self.request(pod)
             for uid in self._decided():
                 self._bind(uid)
             self.setting.work(2.0)
