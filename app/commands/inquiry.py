@@ -120,7 +120,7 @@ def inquiry_of(options: InquiryOptions, of_context: str = "") -> Inquiry:
     named = {*removed, *(each["pod"] for each in assumed if isinstance(each["pod"], str))}
     if file is not None:
         manifest = one_manifest(f"-f {file}", read_manifests("-f", file), words, of_files)
-        if options["namespace"] is not None:
+        if options["namespace"]:
             _refuse_other(f"-f {file}", manifest, options["namespace"])
         body = _of_file(f"-f {file}", manifest, what_if)
     else:
@@ -139,6 +139,8 @@ def _within(namespace: str, text: str) -> str:
 def _refuse_other(option: str, manifest: bytes, namespace: str) -> None:
     """Refuse a manifest of another namespace than that of -n, as kubectl does. Raises UsageError."""
     own = member(split(manifest)[0], "metadata").get("namespace")
+    if own is None:
+        raise click.UsageError(f"{option} has no namespace for -n: the pod of ExtenderArgs has its own.")
     if own != namespace:
         raise click.UsageError(f"{option} is of the namespace {rendered(own)}, not of that of -n.")
 

@@ -56,7 +56,8 @@ def one_workload(texts: Sequence[bytes], chosen: str = "", namespace: str = "") 
 def _within(manifest: Json, namespace: str) -> Json:
     """Return an object with the namespace, as `kubectl create -n` sends one that has none."""
     metadata, kind = manifest.get("metadata") or {}, manifest.get("kind")
-    if not namespace or not kind or kind in _OF_CLUSTER or not isinstance(metadata, dict) or metadata.get("namespace"):
+    is_object = bool(kind or metadata) and isinstance(metadata, dict)  # not ExtenderArgs: their pod has its namespace
+    if not namespace or not is_object or kind in _OF_CLUSTER or metadata.get("namespace"):
         return manifest
     return {**manifest, "metadata": {**metadata, "namespace": namespace}}
 

@@ -99,6 +99,16 @@ def test_several_manifests_without_a_namespace_are_of_that_of_the_option(folder:
     assert "claim c" in explanation["manifest"]["completed"][-1]
 
 
+def test_a_manifest_without_a_kind_is_in_the_namespace_of_the_option(folder: Path) -> None:
+    """It is a pod, as everywhere. An empty -n is none, as in kubectl."""
+    pod = make_pod("p").obj()
+    pod["metadata"] = {"name": "p"}
+    (folder / "kindless.json").write_bytes(as_json(pod))
+    for namespace, expected in (("shop", "shop/p"), ("", "default/p")):
+        explanation = reported(of_dump(folder, "-f", "@kindless.json", "-n", namespace, "-o", "json"))
+        assert explanation["summary"]["pod"] == expected
+
+
 def test_it_ends_with_0_if_the_pod_fits_somewhere_and_with_1_if_nowhere(folder: Path) -> None:
     assert of_dump(folder, "-f", "@pod.json").exit_code == 1
     assert of_dump(folder, "-f", "@pod.json", "--remove", "default/web").exit_code == 0
@@ -272,6 +282,8 @@ def test_what_is_wrong_is_one_line_that_names_the_field(
         pytest.param(["web", "-n", "a", "-A"], "Give either -n or -A.", id="n-and-a"),
         pytest.param(["-f", "@pod.json", "-n", "a"], "is of the namespace default, not of that of -n.",
                      id="n-and-f"),
+        pytest.param(["-f", "@args.json", "-n", "a"], "has no namespace for -n: the pod of ExtenderArgs has its own.",
+                     id="n-and-args"),
         pytest.param([], "Give a pod (NAME, NAMESPACE/NAME, TYPE/NAME or a uid), or -f FILE.", id="neither"),
         pytest.param(["default/web", "-f", "@pod.json"], "no pod or pod template is named default/web", id="other"),
         pytest.param(["-f", "@absent.json"], "absent.json: No such file or directory.", id="no-such-file"),
