@@ -18,6 +18,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from app.api_server.client import ApiError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import Body, DecodeError
@@ -34,7 +36,7 @@ from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
 from core.mirror.placement import PodStateError
 from core.mirror.work import WorkLimitError
-from core.objects.pod import Pod
+from core.objects.pod import Pod, decides_alike
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes
 
@@ -93,6 +95,7 @@ class Binder:
         self._recent_pods = effects.recent_pods
         self._lookup = effects.lookup
         self._pods = effects.lookup.pods
+        self._leave_gang = effects.gangs.leave if effects.gangs is not None else lambda _: False
         self._timeout = timeout
         self._clock = clock
         self._state = state
@@ -215,7 +218,7 @@ class Binder:
         outcome = self._outcome_by_server(args, live) or self._outcome_by_mirror(args)
         if outcome is not None:
             return outcome
-        if self._mirror.is_assumed(args.uid):
+        if not self._leave_gang(args.uid) and self._mirror.is_assumed(args.uid):
             self._mirror.release(args.uid)
         return live
 
@@ -226,6 +229,8 @@ class Binder:
         """
         assumed, pending = self._mirror.assumed.get(args.uid), self._mirror.pending.get(args.uid)
         if assumed is None or assumed.is_reported or pending is None or pending.full_name != args.full_name:
+            return None
+        if not decides_alike(pending, replace(assumed.pod, node_name="")):  # a GET had shown it otherwise
             return None
         self._mirror.release(args.uid)
         return pending

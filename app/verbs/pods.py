@@ -394,10 +394,12 @@ class PodLookup:
     def remember(self, live: Pod) -> None:
         """Assume a bound pod on its node, until the watch shows it there."""
         known = self._mirror.get_pod(live.uid)
-        if not live.node_name or live.terminal or (known is not None and known.node_name == live.node_name):
+        if not live.node_name or live.terminal or (known is not None and not self._mirror.is_assumed(live.uid)):
             return
+        if live.uid in self._mirror.groups.key_of:  # a place that its gang has reserved for it is its own now
+            self._mirror.groups.see(live, deleted=False)
         if known is not None:
-            if not self._mirror.is_assumed(live.uid):
+            if known.node_name == live.node_name:
                 return
             self._mirror.release(live.uid)
         self._mirror.assume(live, live.node_name, self._clock())

@@ -112,6 +112,10 @@ class PreemptVerb:
             if found.pod is None:
                 message = f"no pending pod {args.pod.full_name} has this uid"
                 return _invalid(message, VerbOutcome.NO_FIT, args.pod, len(args.offers))
+            assumed = self._mirror.assumed.get(found.pod.uid)
+            if assumed is not None and assumed.is_reported and not assumed.is_doubtful:
+                message = f"pod {found.pod.full_name} has a place, or is bound, but not in the watch yet"
+                return _invalid(message, VerbOutcome.NO_FIT, args.pod, len(args.offers))
             args = PreemptionArgs(found.pod, args.offers)
         return self._accepted(args)
 

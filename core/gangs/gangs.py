@@ -393,7 +393,7 @@ class Gangs:
         unit.version = self._version(unit)
         for uid in tuple(unit.reserved):
             member, is_gone = unit.group.members.get(uid), unit.reserved[uid] not in self._mirror.nodes.slots
-            if member is None or member.terminating or is_gone or not self._mirror.is_assumed(uid):  # bound or moved
+            if member is None or member.terminating or member.node_name or is_gone or not self._mirror.is_assumed(uid):
                 self._give_back(unit, uid)
         rule, scheduled = self._rule(unit.group), self._tally(unit).scheduled
         excess = scheduled + len(unit.reserved) - rule.minimum
@@ -413,7 +413,9 @@ class Gangs:
 
     def _give_back(self, unit: Unit, uid: str) -> None:
         del unit.reserved[uid]
-        if self._mirror.is_assumed(uid):
+        member = unit.group.members.get(uid)
+        is_bound = member is not None and member.node_name  # a GET may have shown that, before the watch
+        if self._mirror.is_assumed(uid) and not is_bound:
             self._mirror.release(uid)
 
     # Members and rules.

@@ -16,7 +16,8 @@ from tests.app.verbs.binding.binding_setting import HOSTNAME, N1, N2, PATIENCE, 
 from tests.builders import labelled, make_pod, term
 from tests.core.profile_parts import affinity_profile
 from tests.fake_apiserver import FakeApiServer
-from tests.fake_apiserver.resources import POD_DISRUPTION_BUDGETS
+from tests.fake_apiserver.faults import Close
+from tests.fake_apiserver.resources import POD_DISRUPTION_BUDGETS, PODS
 from tests.fake_apiserver.store import Object
 
 IMPORTANT = make_pod("p").priority(10).required_anti_affinity(term(HOSTNAME, labelled(app="db")))
@@ -116,3 +117,20 @@ def test_a_dump_is_enough_for_an_answer() -> None:
     body = b'{"Pod":{"metadata":{"name":"p"}},"NodeNameToMetaVictims":{"a1":{"Pods":[{"UID":"default/web-0"}]}}}'
     response = ask(app, "POST", "/preempt", body).json()
     assert response == {"NodeNameToMetaVictims": {"a1": {"Pods": [{"UID": "default/web-0"}], "NumPDBViolations": 0}}}
+
+
+@scenario()
+async def test_nobody_is_preempted_for_a_pod_that_others_have_bound_before_the_watch_shows_it(
+    server: FakeApiServer,
+) -> None:
+    async with scheduling(server, N1, N2, preempt="verb") as scheduler:
+        first = scheduler.create(loner("db").on("n1"))
+        await settled(scheduler, first)
+        pod = await scheduler.pending(IMPORTANT)
+        scheduler.stall_watch()
+        server.faults.add(Close(), None, "bind")
+        fault = server.faults.add(Close(), None, "get", times=None)
+        assert (await scheduler.bind(pod, "n2")).endswith("; whether the pod is bound is not known")
+        server.faults.remove(fault)
+        server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n3"}})
+        assert (await scheduler.preempt(pod, {"n1": [first]}))["NodeNameToMetaVictims"] == {}

@@ -126,6 +126,13 @@ FAULTS: Final = (
         tests=("core/gangs/test_gone_members.py",),
     ),
     Fault(
+        id="place-of-a-member-that-others-have-bound",
+        breaks="A member that a GET has shown bound loses its place with the places that its gang had reserved.",
+        old="        if self._mirror.is_assumed(uid) and not is_bound:",
+        new="        if self._mirror.is_assumed(uid):",
+        tests=("deciding/test_gang_decisions.py",),
+    ),
+    Fault(
         id="places-on-nodes-that-are-gone-are-kept",
         breaks="A gang runs in part, because the node of a reserved place has gone.",
         old="unit.reserved[uid] not in self._mirror.nodes.slots",

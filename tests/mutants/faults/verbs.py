@@ -83,6 +83,27 @@ FAULTS: Final = (
         tests=("binding/test_binding_failures.py", "test_hostile_cluster.py"),
     ),
     Fault(
+        id="bound-as-the-late-watch-has-it",
+        breaks="A pod that a GET has shown with other labels is bound, and counts, as the late watch has it.",
+        old='        if not decides_alike(pending, replace(assumed.pod, node_name="")):',
+        new="        if False:",
+        tests=("binding/test_binding_failures.py",),
+    ),
+    Fault(
+        id="bound-member-is-still-reserved",
+        breaks="The place of a member that is being bound is given away with the places that its gang had reserved.",
+        old="        if not self._leave_gang(args.uid) and self._mirror.is_assumed(args.uid):",
+        new="        if self._mirror.is_assumed(args.uid):",
+        tests=("binding/test_binding_failures.py",),
+    ),
+    Fault(
+        id="preemption-for-a-pod-that-is-bound",
+        breaks="Victims are named for a pod that a GET has shown on a node, before the watch shows it there.",
+        old="            if assumed is not None and assumed.is_reported and not assumed.is_doubtful:",
+        new="            if False:",
+        tests=("test_preempting.py",),
+    ),
+    Fault(
         id="binding-posted-without-time",
         breaks="A pod is bound by a POST that is given up at once, after kube-scheduler has given up.",
         old="if until <= now:",

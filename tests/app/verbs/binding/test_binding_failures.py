@@ -268,3 +268,33 @@ async def test_the_other_members_of_a_gang_lose_their_places_when_the_first_bind
         assert await scheduler.bind(pods[0], name)
         await until(lambda: not scheduler.is_assumed(pods[1]))
         assert not scheduler.is_assumed(pods[0])
+
+
+@scenario()
+async def test_a_bound_member_keeps_its_place_when_the_only_one_that_was_decided_for_fails(
+    server: FakeApiServer,
+) -> None:
+    """It was bound by the decision of an earlier leader, and the present one had reserved a place for it."""
+    nodes = (each.allocatable(cpu=1, memory="1Gi", pods=9) for each in (N1, N2))
+    async with scheduling(server, *nodes, decide="listed-nodes", profile="full") as scheduler:
+        pods = [await scheduler.pending(make_pod(name).requests(cpu=1).of_group("g", 2, 3600)) for name in "ab"]
+        (name,) = await scheduler.filter(pods[0], "n1", "n2")
+        place = scheduler.mirror.assumed[pods[1]["metadata"]["uid"]].pod.node_name
+        scheduler.stall_watch()
+        assert await scheduler.bind(pods[1], place) == ""
+        server.faults.add(FORBIDDEN, None, "bind")
+        assert await scheduler.bind(pods[0], name)
+        assert await scheduler.filter(scheduler.create(make_pod("other").requests(cpu=1)), place) == []
+
+
+@scenario()
+async def test_a_pod_that_the_watch_is_late_with_is_bound_as_it_was_decided_for(server: FakeApiServer) -> None:
+    async with scheduling(server, N1.allocatable(pods=10), decide="listed-nodes", profile="full") as scheduler:
+        pod = await scheduler.pending(make_pod("first"))
+        scheduler.stall_watch()
+        labels = {"metadata": {**pod["metadata"], "labels": {"app": "db"}}}
+        server.update(PODS.path, {**pod, **labels})
+        changed = server.store.get(PODS.path, "first", "default")
+        assert changed is not None
+        assert await scheduler.decide(changed, "n1") == ""
+        assert await scheduler.filter(scheduler.create(loner("second")), "n1") == []

@@ -92,6 +92,24 @@ def test_a_pod_that_has_left_its_group_before_the_watch_shows_it_is_an_ordinary_
     assert audit(setting.mirror) == []
 
 
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_the_place_of_a_member_that_others_have_bound_does_not_end_with_the_reservations(*, is_elsewhere: bool) -> None:
+    """A GET has shown it, and the watch is late."""
+    setting = cluster(cpu=9)
+    for pod in (A, B, C):
+        setting.tell(pod)
+    setting.ask(A, NAMES)
+    place = setting.assumed()["default/b"]
+    place = next(name for name in NAMES if name != place) if is_elsewhere else place
+    sent, live = (decode_pod(json.dumps(written(pod)).encode()) for pod in (B, B.on(place)))
+    setting.pods.live["default/b"] = live
+    assert asyncio.run(setting.effects.lookup.ask(sent)) == ""
+    setting.now = 3600.0
+    setting.decide(make_pod("other"), NAMES)
+    assert setting.assumed().keys() == {"default/a", "default/b", "default/other"}
+    assert setting.assumed()["default/b"] == place
+
+
 def test_a_member_that_comes_again_is_replaced_alone() -> None:
     setting = cluster()
     for pod in (A, B, C):

@@ -225,7 +225,7 @@ async def test_a_pod_that_the_watch_does_not_show_bound_yet_gets_the_node_of_the
             assert chosen(await responded(scheduler, bound, "n1", "n2")) == "n2"
         response = await responded(scheduler, bound, "n1")
         assert (response["NodeNames"], response["Nodes"]) == ([], None)
-        assert scheduler.mirror.assumed == {}
+        assert [each.pod.node_name for each in scheduler.mirror.assumed.values()] == ["n2"], "a GET has shown it there"
         stall.release()
 
 
