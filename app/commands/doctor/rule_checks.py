@@ -233,7 +233,7 @@ def _unknown_names(registration: Registration) -> Found:
                     f"name: {close[0]}",
                 )
         for index, each in enumerate(profile.plugin_config):
-            close = [] if each.name in KNOWN | enabled else get_close_matches(each.name, KNOWN, 1)
+            close = [] if each.name in KNOWN | enabled else get_close_matches(each.name, KNOWN, 1, _SLIP)
             if close or not each.name:
                 yield warning(
                     profile.at(f"pluginConfig[{index}].name"),

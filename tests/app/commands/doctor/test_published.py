@@ -160,6 +160,14 @@ def test_one_mistake_in_a_shipped_file_is_one_finding(
     ]
 
 
+@pytest.mark.parametrize("name", ["Coscheduling", "CapacityScheduling", "NodeResourcesAllocatable", "NodeNUMAResource"])
+def test_the_arguments_of_a_plugin_outside_of_the_tree_have_no_misspelled_name(tmp_path: Path, name: str) -> None:
+    """Of scheduler-plugins and Koordinator. Profiles may share the arguments, and only one enable the plugin."""
+    own = f"    pluginConfig: [{{name: {name}, args: {{}}}}]\n    plugins:\n"
+    (tmp_path / "scheduler.yaml").write_text(OFFLOAD.replace("    plugins:\n", own))
+    assert not report("--scheduler-config", tmp_path / "scheduler.yaml")["findings"]
+
+
 @pytest.mark.parametrize(
     ("document", "settings", "reported"),
     [
