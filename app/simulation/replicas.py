@@ -1,6 +1,7 @@
 """The templates of a question: of a manifest, of a workload by its name, or of a pod."""
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -46,6 +47,7 @@ class Replicas:
     def __init__(self, mirror: ClusterMirror, raw: RawObjects, facts: ClusterFacts) -> None:
         self._mirror = mirror
         self._raw = raw
+        self._objects = cache(raw.objects)  # each template looks through all ReplicaSets, of which few stay decoded
         self._facts = facts
 
     def of_manifest(self, text: bytes) -> Replica:
@@ -95,7 +97,7 @@ class Replicas:
 
     def _manifest(self, text: bytes, workload: Json) -> Manifest:
         """Decode a manifest as if no claim were left of a former replica, as the others get those of the templates."""
-        at_hand, stored = AtHand(self._mirror, self._raw.objects), self._mirror.objects(PersistentVolumeClaim)
+        at_hand, stored = AtHand(self._mirror, self._objects), self._mirror.objects(PersistentVolumeClaim)
         manifest = decode_manifest(text, at_hand)
         pod, templates = manifest.pod, elements(member(workload, "spec"), "volumeClaimTemplates")
         names = (f"{pod.namespace}/{member(each, 'metadata').get('name')}-{pod.name}" for each in templates)

@@ -1,14 +1,19 @@
 """What drains and removals have to know of pods and budgets beside what the mirror has."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
 
+from app.explain.stored_pod import Json, read_json
 from app.objects.decode_node import decode_pod_disruption_budget
 from app.objects.decode_pod import decode_pod
+from app.simulation.comes_again import ClusterFacts
 from app.simulation.raw_objects import RawObjects
+from app.simulation.replicas import Replicas
 from core.simulation.facts import BudgetFacts, PodFacts
+from tests.app.simulation.test_comes_again import at_hand, deployment, replica_set, template
 from tests.builders import make_pod
 
 Object = dict[str, Any]
@@ -79,3 +84,23 @@ def test_the_facts_of_budgets(spec: Object, status: Object, facts: BudgetFacts) 
     raw = RawObjects()
     raw.take("PodDisruptionBudget", json.dumps(budget).encode())
     assert raw.of_budget(decode_pod_disruption_budget(json.dumps(budget).encode())) == facts
+
+
+def test_the_templates_of_a_question_share_the_objects_that_each_of_them_looks_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There are more than stay decoded. A question has up to 100 templates, and a cluster 20,000 ReplicaSets."""
+    decoded = Counter[str]()
+
+    def reading(text: bytes) -> Json:
+        found = read_json(text)
+        decoded[found["metadata"]["name"]] += 1
+        return found
+
+    monkeypatch.setattr("app.simulation.raw_objects.read_json", reading)
+    others = [replica_set(str(number), number, template("1")) for number in range(300)]
+    mirror, raw = at_hand(deployment(), *others)
+    replicas = Replicas(mirror, raw, ClusterFacts(mirror, raw))
+    for _ in range(2):
+        assert replicas.named("deploy/web").of == "Deployment default/web"
+    assert {decoded[each["metadata"]["name"]] for each in others} == {1}
