@@ -360,6 +360,10 @@ class Gangs:
         members, _ = to_place(rule, counts, len(unit.reserved))
         if not members:
             unit.has_hope = False
+            if counts.scheduled:  # it needs no places, so it has no turn before others
+                self._waiting.pop(unit.group, None)
+        elif self._trials.is_over(part):  # an attempt takes one step at least
+            return True
         elif counts.scheduled or not holding(unit, self._ahead(unit), part.now):
             with suppress(WorkLimitError):  # a request for a member of this gang reports the error
                 self._attempt(unit, members, part)
@@ -377,8 +381,6 @@ class Gangs:
             unit.has_hope = True
             self._waiting[unit.group] = unit
             self._try(unit, part)
-            if not unit.has_hope and unit.stop is None:  # it needs no places
-                self._waiting.pop(unit.group, None)
 
     # Reservations that are no longer needed.
 

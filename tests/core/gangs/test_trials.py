@@ -371,6 +371,36 @@ def test_what_takes_long_before_the_first_decision_goes_on_between_requests() ->
     assert len(setting.mirror.assumed) == 49
 
 
+def test_many_gangs_together_take_a_second_before_the_first_decision() -> None:
+    setting = GangSetting(*(node(f"n{at}", 40) for at in range(17)), step=0.02)
+    for at in range(100):
+        setting.see(member(f"a{at}", group=f"g{at}").on("n0"), member(f"b{at}", group=f"g{at}").label("g", f"{at}"))
+    setting.gangs = setting.fresh()
+    setting.gangs.begin(0.0)
+    assert setting.spent < 1.1
+    setting.work(30.0)
+    assert len(setting.mirror.assumed) == 100
+
+
+def test_gangs_that_are_whole_have_no_turn_after_a_start() -> None:
+    """Else none would be left for gangs that wait."""
+    setting = GangSetting(*(node(f"n{at}", 0) for at in range(17)), step=0.02)
+    stuck = [member(f"{at}", group=f"g{at}").label("g", f"{at}").in_namespace(f"a{at}") for at in range(30)]
+    setting.see(*stuck, *(pod.uid(f"running-{pod.name}").on("n0") for pod in stuck))
+    for at in range(4):
+        setting.see(*(member(f"{name}{at}", group="whole").in_namespace(f"b{at}").on("n0") for name in "ab"))
+    first, late = [member(f"f{at}", group="first").priority(9) for at in "ab"], [member(f"l{at}") for at in "ab"]
+    setting.see(*first, *late)
+    setting.gangs = setting.fresh()
+    setting.work(60.0)
+    setting.delete(*stuck, *(pod.uid(f"running-{pod.name}") for pod in stuck))
+    for pod in (first[0], late[0]):
+        assert "0 of 2 members fit" in setting.ask(pod)
+    setting.see_node("new", 2)
+    setting.ask(late[0])
+    assert setting.status("default/first").reserved == 2
+
+
 def test_nothing_is_done_at_once_while_no_attempt_may_go_on() -> None:
     gangs = [unlike(f"g{at}", 30) for at in range(6)]
     setting = cluster(29, *gangs, step=0.03)

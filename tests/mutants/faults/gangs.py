@@ -133,6 +133,20 @@ FAULTS: Final = (
         tests=("deciding/test_gang_decisions.py",),
     ),
     Fault(
+        id="each-gang-takes-a-step-before-the-first-decision",
+        breaks="After a start, many gangs together take more than a second before the first decision.",
+        old="        elif self._trials.is_over(part):  # an attempt takes one step at least\n            return True\n",
+        new="",
+        tests=_TRIALS,
+    ),
+    Fault(
+        id="whole-gangs-have-turns",
+        breaks="Gangs that are whole take the turns of gangs that wait, for ever after a start.",
+        old="            if counts.scheduled:  # it needs no places, so it has no turn before others\n",
+        new="            if False:\n",
+        tests=_TRIALS,
+    ),
+    Fault(
         id="places-on-nodes-that-are-gone-are-kept",
         breaks="A gang runs in part, because the node of a reserved place has gone.",
         old="unit.reserved[uid] not in self._mirror.nodes.slots",
