@@ -130,7 +130,7 @@ class Collection:
         self.resource = resource
         self.objects: dict[str, Stored] = {}  # key -> object
         self.floor = 0  # a watch from an older version is expired
-        self.listeners: set[Callable[[], None]] = set()  # called after each event
+        self.listeners: list[Callable[[], None]] = []  # called after each event, in their order
         self._history = history
         self._events: list[Event] = []
         self._dropped = 0  # events before self._events
@@ -192,9 +192,10 @@ class Collection:
 class Store:
     """All collections with one version counter. Objects may be any JSON, because nothing is validated."""
 
-    def __init__(self, history: int = DEFAULT_HISTORY) -> None:
+    def __init__(self, history: int = DEFAULT_HISTORY, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         """Keep at least `history` events of each resource before older versions expire."""
         self.version = 1
+        self._now = now
         self.collections: Mapping[str, Collection] = {
             path: Collection(resource, history) for path, resource in RESOURCES.items()
         }
@@ -203,7 +204,8 @@ class Store:
     def create(self, path: str, body: Object) -> Object:
         """Create an object, with uid and creationTimestamp if it has none. Returns it as stored."""
         collection = self.collections[path]
-        metadata = {"uid": str(next(self._uids)), "creationTimestamp": _now()} | _metadata(collection, body)
+        created = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        metadata = {"uid": str(next(self._uids)), "creationTimestamp": created} | _metadata(collection, body)
         stored = self._stored(collection, body, metadata)
         if stored.key in collection.objects:
             raise ValueError(f"{collection.resource.plural} {stored.key} already exists")
@@ -306,7 +308,3 @@ def _text(body: Object, part: str, field: str) -> str:
     found = body.get(part)
     value = found.get(field) if isinstance(found, dict) else None
     return value if isinstance(value, str) else ""
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -220,7 +220,7 @@ class Watch:
 
     @contextmanager
     def _woken_by_events(self) -> Iterator[None]:
-        self._collection.listeners.add(self._wake.set)
+        self._collection.listeners.append(self._wake.set)
         try:
             yield
         finally:

@@ -8,6 +8,7 @@ import math
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from random import Random
 from typing import Final, NamedTuple
@@ -66,7 +67,7 @@ class SimulatedApi:
 
     def __init__(self, random: Random) -> None:
         self.random = random
-        self.store = Store()
+        self.store = Store(now=_now)
         self.sent: Callable[[Sent], None] = lambda _: None
         """Called when a client writes a request to the connection."""
         self.carried_out: Callable[[Sent], None] = lambda _: None
@@ -77,6 +78,10 @@ class SimulatedApi:
     def latency(self) -> float:
         """Return the seconds of a way."""
         return self.random.uniform(*LATENCY)
+
+
+def _now() -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=asyncio.get_running_loop().time())
 
 
 class _Pipe:
