@@ -17,10 +17,11 @@ _NULL: Final = (None, ABSENT)
 QUANTITIES: Final = (
     *("0", "1", "-1", "+1", "1.5", ".5", "5.", "0.0001", "1e3", "1E3", "1e-3", "2E", "1n", "1u", "999999999n", "0.1m"),
     *("1500m", "1k", "1M", "2G", "1T", "1P", "8Ei", "1Ki", "1.5Ki", "0.5Gi", "1Ti", "1Pi", "-500m", "-2Gi", "00010"),
-    *("9223372036854775807", "9223372036854775808", "9223372036854775807m", "9e18", "9.3E", "1e30", "-1e30"),
+    *("9223372036854775807", "9223372036854775808", "9223372036854775807m", "9e18", "9.3E", "1e30", "-9e9"),
     *("4611686018427387904", "1.0000000001", "3m", "2097152000m", "100000000000000000000n", " 1 ", "0Ki", "0m"),
     *(0, 1, 2.5, 1000000, -3),
 )
+"""None is below -9e9: upstream takes the low bits of a lower sum in nano units (scaledValue). The API refuses it."""
 RESOURCES: Final = (
     *("cpu", "memory", "ephemeral-storage", "pods", "hugepages-2Mi", "hugepages-1Gi", GPU, "storage", "foo"),
     *("attachable-volumes-aws-ebs", "kubernetes.io/batch-cpu", "requests.example.com/gpu", "example.com/a/b", "a.b/"),
