@@ -52,7 +52,8 @@ from app.verbs.wire_out import (
 from core.device_ranking import DeviceRanking
 from core.equivalence.cache import Evaluations, set_apart
 from core.framework.interface import AnyFilter, FilterPlugin, Status, Verdicts
-from core.gangs.gangs import Gangs, Placed, Unfinished
+from core.gangs.gangs import Gangs
+from core.gangs.unit import Placed, Unfinished
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import IntpArray

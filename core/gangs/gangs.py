@@ -14,8 +14,8 @@ A member counts as scheduled if it is decided for or bound, and not terminating.
 other member is decided for as an ordinary pod. A group with a scheduled member has *started*: it no longer waits for
 absent members. It comes before all groups that have not started, because its running members wait for the rest.
 
-Before a gang is tried, up to `_AHEAD` waiting gangs are tried: those with a greater priority, then with fewer timeouts,
-then with an older first member. How long gangs wait for one before them that does not fit is in core/gangs/holds.py.
+Before a gang is tried, some waiting gangs are tried: those with a greater priority, then with fewer timeouts, then with
+an older first member. How many, and how long gangs wait for one that does not fit, is in core/gangs/holds.py.
 How long an attempt may take, and when it is made again, is in core/gangs/trials.py.
 
 This module persists nothing. After a restart the watch shows which pods are bound. `begin` then places the rest of all
@@ -24,16 +24,18 @@ started groups before the first decision.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from heapq import nsmallest
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
 from core.gangs.attempts import Shortfall
-from core.gangs.holds import Holds, behind_text, holding
+from core.gangs.holds import Holds, ahead_of, behind_text, holding
 from core.gangs.placing import Clock, Placer
 from core.gangs.trials import Part, Trials
 from core.gangs.unit import (
-    Order,
+    GangResponse,
+    Placed,
+    Rejected,
     Tally,
+    Unfinished,
     Unit,
     UnitStatus,
     order_of,
@@ -52,32 +54,8 @@ from core.mirror.work import WorkLimitError
 from core.objects.groups import GroupKey, Packing, PodGroup
 from core.objects.pod import Pod
 
-_AHEAD: Final = 4
-"""How many waiting gangs are tried before the gang of the request."""
 _RESUME: Final = 20
 """Parts, of a second together. The first decision waits for it, and so do the Lease and the probes."""
-
-
-class Placed(NamedTuple):
-    """The place of a member. The reservation is over: the caller assumes the pod there."""
-
-    node: str
-
-
-class Rejected(NamedTuple):
-    """Why a member has no place."""
-
-    reason: str
-
-
-class Unfinished(NamedTuple):
-    """Why it is not known yet whether a member has a place. The attempt goes on, also without a request."""
-
-    reason: str
-
-
-GangResponse: TypeAlias = Placed | Rejected | Unfinished | None
-"""The result for a member. None: the minimum is scheduled, so the member is an ordinary pod."""
 
 
 class Gangs:
@@ -336,13 +314,8 @@ class Gangs:
                 del self._waiting[group]
 
     def _ahead(self, unit: Unit) -> list[Unit]:
-        """Return the units that come before one and have a turn: the first of each namespace first, then the others."""
         self._forget_gone_waiting()
-        ahead = [each for each in self._waiting.values() if each is not unit and each.order < unit.order]
-        first: dict[str, Order] = {}
-        for each in ahead:
-            first[each.namespace] = min(each.order, first.get(each.namespace, each.order))
-        return nsmallest(_AHEAD, ahead, key=lambda each: (each.order != first[each.namespace], each.order))
+        return ahead_of(unit, self._waiting.values())
 
     def _overtake(self, ahead: Sequence[Unit], now: float) -> None:
         for each in ahead:

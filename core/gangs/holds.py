@@ -1,4 +1,4 @@
-"""Which gangs wait for one before them that does not fit.
+"""Which gangs are tried before one, and which wait for one before them that does not fit.
 
 A gang that does not fit lets the gangs behind it go first. After `_OVERTAKEN` of them are placed, those of its own
 namespace wait for as long as its timeout. Then they may overtake it again, because it may never fit.
@@ -8,11 +8,14 @@ other namespaces wait for `_LONGEST` at most, and in a `_WINDOW` for `_MOST` beh
 """
 
 from collections.abc import Iterable
+from heapq import nsmallest
 from typing import Final
 
 from core.gangs.ledger import Ledger
-from core.gangs.unit import Unit
+from core.gangs.unit import Order, Unit
 
+_AHEAD: Final = 4
+"""How many waiting gangs are tried before the gang of a request."""
 _OVERTAKEN: Final = 20
 """How many gangs may overtake a waiting one before it makes them wait."""
 _LONGEST: Final = 60.0
@@ -39,6 +42,15 @@ class Holds:
         if self._of_others.used_for(key, now) + longest <= _MOST:
             self._of_others.charge(key, longest, now)
             unit.holds_others_until = now + longest
+
+
+def ahead_of(unit: Unit, waiting: Iterable[Unit]) -> list[Unit]:
+    """Return the waiting units that come before one and have a turn: the first of each namespace first, then others."""
+    ahead = [each for each in waiting if each is not unit and each.order < unit.order]
+    first: dict[str, Order] = {}
+    for each in ahead:
+        first[each.namespace] = min(each.order, first.get(each.namespace, each.order))
+    return nsmallest(_AHEAD, ahead, key=lambda each: (each.order != first[each.namespace], each.order))
 
 
 def holding(unit: Unit, ahead: Iterable[Unit], now: float) -> Unit | None:

@@ -1,4 +1,7 @@
-"""A unit: a group of pods that are placed together, with its reservations, its members by state, and its status."""
+"""A unit: a group of pods that are placed together, with its reservations, its members by state, and its status.
+
+A request for a member gets a `GangResponse`.
+"""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -19,6 +22,28 @@ if TYPE_CHECKING:
 
 Order: TypeAlias = tuple[bool, int, int, str, str]
 """Sort key of a waiting unit: has not started, -priority, timeouts, creation of the oldest member, name."""
+
+
+class Placed(NamedTuple):
+    """The place of a member. The reservation is over: the caller assumes the pod there."""
+
+    node: str
+
+
+class Rejected(NamedTuple):
+    """Why a member has no place."""
+
+    reason: str
+
+
+class Unfinished(NamedTuple):
+    """Why it is not known yet whether a member has a place. The attempt goes on, also without a request."""
+
+    reason: str
+
+
+GangResponse: TypeAlias = Placed | Rejected | Unfinished | None
+"""The result for a member. None: the minimum is scheduled, so the member is an ordinary pod."""
 
 
 class Stop(NamedTuple):

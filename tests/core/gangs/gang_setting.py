@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation
 from core.gangs.attempts import Shortfall
-from core.gangs.gangs import Gangs, Placed, Rejected, Unfinished
+from core.gangs.gangs import Gangs
 from core.gangs.placing import Gang, Placer
-from core.gangs.unit import Unit, UnitStatus
+from core.gangs.unit import Placed, Rejected, Unfinished, Unit, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod
