@@ -363,17 +363,15 @@ def _with_key(field: str, raw: Json, message: str) -> str:
     head, got = field.removesuffix(_ANY_KEY), message.rpartition(" ")[2].replace("float", "int")
     try:
         for name, index in _STEP.findall(head):
-            raw = (
-                msgspec.json.decode(raw, type=list[msgspec.Raw])[int(index)]
-                if index
-                else _members_decoder.decode(raw)[name]
-            )
-        wrong = (
-            key for key, value in _members_decoder.decode(raw).items() if _OF_BYTE.get(bytes(value)[:1], "int") == got
-        )
+            raw = msgspec.json.decode(raw, type=list[msgspec.Raw])[int(index)] if index else _members(raw)[name]
+        wrong = (key for key, value in _members(raw).items() if _OF_BYTE.get(bytes(value)[:1], "int") == got)
         return f"{head}[{next(wrong)}]"
     except (msgspec.DecodeError, LookupError, StopIteration, RecursionError):
         return field
+
+
+def _members(raw: Json) -> dict[str, msgspec.Raw]:
+    return _members_decoder.decode(raw)
 
 
 def _lower_first(text: str) -> str:
