@@ -8,7 +8,8 @@ from typing import Final
 from core.releases.release import GATES
 from tests.parity import random_volumes
 from tests.parity.mutation import without_shared_ports
-from tests.parity.odd_values import NUMBERS, make_odd
+from tests.parity.odd_cases import make_odd
+from tests.parity.odd_values import NUMBERS
 from tests.parity.random_arguments import owners, plugin_config
 from tests.parity.random_devices import device_case
 from tests.parity.random_nodes import NAMESPACES, V1, device_classes, namespaces, nodes

@@ -1,4 +1,4 @@
-"""The laws of gangs in random lives: none starts in part, nothing is held for ever, and whoever has room is placed."""
+"""The laws of gangs in random lives: none starts in part, no place is held for ever, and a gang that has room runs."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence

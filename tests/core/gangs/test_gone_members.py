@@ -20,6 +20,18 @@ def setting_of_two() -> GangSetting:
     return setting
 
 
+def all_reserved_without_a_request(**cpus: int) -> GangSetting:
+    """Return a gang of three that had no room when it was asked for, and whose places were found since."""
+    setting = GangSetting(node("n0", 1))
+    setting.see(A, B, C)
+    setting.ask(A)
+    for name, cpu in cpus.items():
+        setting.see_node(name, cpu)
+    setting.work(0.3)
+    assert setting.assumed() == {"a", "b", "c"}
+    return setting
+
+
 def test_a_reserved_place_ends_when_its_member_terminates() -> None:
     """A pod of a Job terminates until the Job controller has removed its finalizer, also without a node."""
     setting = setting_of_two()
@@ -30,12 +42,7 @@ def test_a_reserved_place_ends_when_its_member_terminates() -> None:
 
 
 def test_nothing_is_held_when_a_member_of_a_gang_without_a_request_terminates() -> None:
-    setting = GangSetting(node("n0", 1))
-    setting.see(A, B, C)
-    setting.ask(A)
-    setting.see_node("n1", 2)
-    setting.work(0.3)
-    assert setting.assumed() == {"a", "b", "c"}
+    setting = all_reserved_without_a_request(n1=2)
     setting.see(B.terminating())
     setting.gangs.begin(setting.now)
     assert not setting.assumed()
@@ -43,23 +50,13 @@ def test_nothing_is_held_when_a_member_of_a_gang_without_a_request_terminates() 
 
 def test_nothing_is_held_when_a_gang_without_a_request_loses_a_place_to_a_more_important_pod() -> None:
     """Else the other members would be bound, and run in part."""
-    setting = GangSetting(node("n0", 1))
-    setting.see(A, B, C)
-    setting.ask(A)
-    setting.see_node("n1", 2)
-    setting.work(0.3)
+    setting = all_reserved_without_a_request(n1=2)
     assert setting.gangs.leave(pod_of(B).uid)
     assert not setting.assumed()
 
 
 def test_nobody_of_a_gang_is_placed_when_the_node_of_another_member_has_gone_before_the_first_request() -> None:
-    setting = GangSetting(node("n0", 1))
-    setting.see(A, B, C)
-    setting.ask(A)
-    setting.see_node("n1", 1)
-    setting.see_node("n2", 1)
-    setting.work(0.3)
-    assert setting.assumed() == {"a", "b", "c"}
+    setting = all_reserved_without_a_request(n1=1, n2=1)
     setting.lose_node("n2")
     assert "2 of 3 members fit" in setting.ask(A)
     assert not setting.assumed()
@@ -67,14 +64,8 @@ def test_nobody_of_a_gang_is_placed_when_the_node_of_another_member_has_gone_bef
 
 @pytest.mark.parametrize("changes_node", ["its-own", "that-of-another"])
 def test_nobody_of_a_gang_is_placed_when_a_node_fits_no_more_at_the_first_request(changes_node: str) -> None:
-    """Nothing tells of a cordon, so the first member would run without the others."""
-    setting = GangSetting(node("n0", 1))
-    setting.see(A, B, C)
-    setting.ask(A)
-    setting.see_node("n1", 1)
-    setting.see_node("n2", 1)
-    setting.work(0.3)
-    assert setting.assumed() == {"a", "b", "c"}
+    """No event of the gang says that a node was cordoned. The first member would run without the others."""
+    setting = all_reserved_without_a_request(n1=1, n2=1)
     setting.see_node(setting.place_of(A if changes_node == "its-own" else C), 0)
     assert "2 of 3 members fit" in setting.ask(A)
     assert not setting.assumed()
@@ -90,12 +81,7 @@ def test_nobody_is_placed_when_a_node_fits_no_more_and_the_only_member_that_was_
 
 
 def test_after_the_first_member_each_place_is_judged_for_its_own_member() -> None:
-    setting = GangSetting(node("n0", 1))
-    setting.see(A, B, C)
-    setting.ask(A)
-    setting.see_node("n1", 1)
-    setting.see_node("n2", 1)
-    setting.work(0.3)
+    setting = all_reserved_without_a_request(n1=1, n2=1)
     assert setting.ask(A).startswith("on ")
     setting.see_node(setting.place_of(C), 0)
     assert setting.ask(B).startswith("on ")

@@ -6,6 +6,7 @@ from typing import Final
 from tests.mutants.fault import Fault
 from tests.mutants.faults import (
     access,
+    binding,
     configuration,
     decoding,
     devices,
@@ -46,6 +47,7 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "preemption": preemption.FAULTS,
     "explanation": explanation.FAULTS,
     "verbs": verbs.FAULTS,
+    "binding": binding.FAULTS,
     "watch": watch.FAULTS,
     "decoding": decoding.FAULTS,
     "wire": wire.FAULTS,

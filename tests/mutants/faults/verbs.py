@@ -1,4 +1,4 @@
-"""Faults of the verbs: filter, prioritize, bind and preempt, the queue, and responses from a stale mirror."""
+"""Faults of the verbs: filter, prioritize and preempt, the queue, and responses from a stale mirror."""
 
 from typing import Final
 
@@ -27,27 +27,6 @@ FAULTS: Final = (
         tests=("test_extender.py",),
     ),
     Fault(
-        id="heavy-pod-of-a-bypass-judged",
-        breaks="A pod that passes untouched is not bound if it takes too much work to judge.",
-        old="        if self._bypass.covers(pod):\n            return None\n        batch",
-        new="        batch",
-        tests=("binding/test_binding.py",),
-    ),
-    Fault(
-        id="binding-replaced-by-a-decision",
-        breaks="A decision for a pod that is being bound gives its place away.",
-        old="        if assumed.is_reported and not assumed.is_doubtful:\n            return assumed.pod.node_name\n",
-        new="",
-        tests=("binding/test_binding.py",),
-    ),
-    Fault(
-        id="doubtful-binding-replaced-unread",
-        breaks="A pod that may be bound is decided for again without a look, and its place given away.",
-        old="            if not self._mirror.is_doubtful(uid) and (",
-        new="            if (",
-        tests=("binding/test_binding_failures.py",),
-    ),
-    Fault(
         id="decision-replaced-unread",
         breaks="The place of a bound pod is given away where the response to its binding is lost.",
         old="        return assumed.is_doubtful or not (assumed.is_reported or assumed.pod.in_scheduling_group)\n",
@@ -55,60 +34,11 @@ FAULTS: Final = (
         tests=("test_pod_lookup.py",),
     ),
     Fault(
-        id="pod-that-others-have-bound-replaced",
-        breaks="A pod that a GET has shown on a node is decided for again before the watch shows it there.",
-        old="        self._mirror.assume(live, live.node_name, self._clock())\n",
-        new="        self._mirror.assume(live, live.node_name, self._clock(), wait=0.0)\n",
-        tests=("binding/test_binding_failures.py",),
-    ),
-    Fault(
-        id="pod-that-a-decision-has-read-counts-nowhere",
-        breaks="The place of a pod that others have bound is given away, though a GET for a decision has shown it.",
-        old="            if live is not None and live.uid == args.uid:\n",
-        new="            if False:\n",
-        tests=("binding/test_binding_failures.py", "test_hostile_cluster.py"),
-    ),
-    Fault(
-        id="each-decided-pod-is-read",
-        breaks="With decide and bind, a GET for each binding lets no more than 100 a second succeed.",
-        old="if assumed is None or assumed.is_reported or pending is None",
-        new="if True or pending is None",
-        tests=("binding/test_binding.py",),
-    ),
-    Fault(
-        id="binding-under-way-begun-again",
-        breaks="A pod whose binding ended without a known result is bound elsewhere without a look.",
-        old="if assumed is None or assumed.is_reported or pending is None",
-        new="if assumed is None or pending is None",
-        tests=("binding/test_binding_failures.py", "test_hostile_cluster.py"),
-    ),
-    Fault(
-        id="bound-as-the-late-watch-has-it",
-        breaks="A pod that a GET has shown with other labels is bound, and counts, as the late watch has it.",
-        old='        if not decides_alike(pending, replace(assumed.pod, node_name="")):',
-        new="        if False:",
-        tests=("binding/test_binding_failures.py",),
-    ),
-    Fault(
-        id="bound-member-is-still-reserved",
-        breaks="The place of a member that is being bound is given away with the places that its gang had reserved.",
-        old="        if not self._leave_gang(args.uid) and self._mirror.is_assumed(args.uid):",
-        new="        if self._mirror.is_assumed(args.uid):",
-        tests=("binding/test_binding_failures.py",),
-    ),
-    Fault(
         id="preemption-for-a-pod-that-is-bound",
         breaks="Victims are named for a pod that a GET has shown on a node, before the watch shows it there.",
         old="            if assumed is not None and assumed.is_reported and not assumed.is_doubtful:",
         new="            if False:",
         tests=("test_preempting.py",),
-    ),
-    Fault(
-        id="binding-posted-without-time",
-        breaks="A pod is bound by a POST that is given up at once, after kube-scheduler has given up.",
-        old="if until <= now:",
-        new="if False:",
-        tests=("binding/test_binding_failures.py",),
     ),
     Fault(
         id="place-of-a-pod-that-left-its-gang",
@@ -172,13 +102,6 @@ FAULTS: Final = (
         old="    return None if request.dry_run else effects\n",
         new="    return effects\n",
         tests=("test_dry_runs.py",),
-    ),
-    Fault(
-        id="bind-has-time-that-has-passed",
-        breaks="A binding that has waited for its turn ends after kube-scheduler has given it up.",
-        old="+ self._timeout - waited",
-        new="+ self._timeout",
-        tests=("test_binding_failures.py",),
     ),
     Fault(
         id="dry-run-of-bind-binds",
@@ -284,13 +207,6 @@ FAULTS: Final = (
         old="if status is SyncStatus.STALE and self.verb.name == _SCORES:",
         new="if self.verb.name == _SCORES:",
         tests=("test_stale_policy.py",),
-    ),
-    Fault(
-        id="bind-without-its-setting",
-        breaks="Kindred binds pods for every client, although no setting turns that on.",
-        old="    if settings.bind:\n        binder = Binder(",
-        new="    if True:\n        binder = Binder(",
-        tests=("test_binding_route.py",),
     ),
     Fault(
         id="error-names-the-api-server",
@@ -399,55 +315,6 @@ FAULTS: Final = (
         old="same = [slot for slot in slots if self._changed_hands.get(slot, 0) <= rejection.node_lives]",
         new="same = slots",
         tests=("test_refused_nodes.py",),
-    ),
-    Fault(
-        id="unknown-binding-forgotten",
-        breaks="A pod whose binding may have succeeded no longer counts on its node.",
-        old="        if result in {BindingResult.REJECTED, BindingResult.UNREACHABLE}:",
-        new="        if result in {BindingResult.REJECTED, BindingResult.UNREACHABLE, BindingResult.UNKNOWN}:",
-        tests=("test_binding_failures.py", "test_binding.py", "test_binding_faults.py"),
-    ),
-    Fault(
-        id="refused-binding-stays-assumed",
-        breaks="A pod whose binding the API server has refused counts on its node until the TTL is over.",
-        old="        if result in {BindingResult.REJECTED, BindingResult.UNREACHABLE}:",
-        new="        if result in {BindingResult.UNREACHABLE}:",
-        tests=("test_binding_failures.py", "test_binding.py", "test_binding_faults.py"),
-    ),
-    Fault(
-        id="leadership-not-looked-at-before-the-assumption",
-        breaks="A replica that loses its Lease while it looks the pod up assumes it all the same.",
-        old="        if not_leading := self._not_leading():\n            return not_leading\n        conflict =",
-        new="        conflict =",
-        tests=("test_binding_leadership.py", "test_failover.py"),
-    ),
-    Fault(
-        id="binding-ends-with-its-caller",
-        breaks="A binding under way is given up when the request that began it ends.",
-        old="        return await asyncio.shield(running.task)",
-        new="        return await running.task",
-        tests=("test_binding.py", "test_binding_failures.py"),
-    ),
-    Fault(
-        id="post-outlasts-the-lease",
-        breaks="A binding may be posted when another replica decides already.",
-        old="until = min(deadline - _FOR_THE_LOOK * self._timeout, now + self._state.seconds_left())",
-        new="until = deadline - _FOR_THE_LOOK * self._timeout",
-        tests=("test_binding_leadership.py",),
-    ),
-    Fault(
-        id="conflict-taken-for-a-refusal",
-        breaks="A 409 to a binding is not looked into, though the pod may have the node by an earlier attempt.",
-        old="return error.code == HTTPStatus.CONFLICT or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR",
-        new="return error.code >= HTTPStatus.INTERNAL_SERVER_ERROR",
-        tests=("test_binding_failures.py", "test_binding.py"),
-    ),
-    Fault(
-        id="binding-without-uid",
-        breaks="A binding goes to whatever pod has the name by then.",
-        old='"metadata": {"name": args.name, "namespace": args.namespace, "uid": args.uid},',
-        new='"metadata": {"name": args.name, "namespace": args.namespace},',
-        tests=("test_binding.py", "test_binding_failures.py"),
     ),
     Fault(
         id="keys-in-other-cases-passed-over",
