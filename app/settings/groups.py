@@ -64,7 +64,7 @@ class SchedulingSettings(Group):
     unresolvable status. Their pods still count. Empty: all nodes."""
     bypass_namespaces: Names = ()
     """Namespaces whose pods Kindred does not judge: every node fits, and every score is 0. With `decide`, it judges
-    those for which it decides all the same, because kube-scheduler has no filters for them."""
+    those for which it decides all the same, because their scheduler relies on it."""
     bypass_schedulers: Names = ()
     """Schedulers whose pods Kindred does not judge, by `spec.schedulerName`. `decideSchedulers` names none of them."""
     bind: bool = False

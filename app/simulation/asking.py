@@ -43,7 +43,7 @@ _PATIENCE: Final = 30.0
 _GROWTH: Final = 1.1
 """The memory that a child may take beside the service, as a share of the service's. Every pod that a simulation looks
 at is copied with its page, and so are the counters that it changes. The rest is for what is supposed. For the loss of
-each zone in one order it was 1.02, and each further order takes some 0.2 kB for each pod of the zone."""
+each zone in one order it was 1.09, and each further order takes some 0.2 kB for each pod of the zone."""
 _LOOKS_EVERY: Final = 0.5
 """Seconds between two looks of a child at its memory, at each of which it says how far it is."""
 _FEWER: Final = "ask about fewer nodes, replicas or orders"
